@@ -1,0 +1,1 @@
+"""Bayesian models of who goes with what."""
