@@ -66,6 +66,17 @@ class Vocabulary:
         return made
 
     @staticmethod
+    def factorize(ids: Any, side: str = "id") -> tuple[Vocabulary, I64]:
+        """The vocabulary of ids that may repeat, in order of first appearance, and the number of every one."""
+        content = typed(ids, side)
+        if isinstance(content, Strings):
+            first, numbers = _groups_of_strings(content)
+            return Vocabulary(content.take(first)), numbers
+        _, first, group = np.unique(content, return_index=True, return_inverse=True)
+        first, numbers = _by_appearance(first, group)
+        return Vocabulary(content[first]), numbers
+
+    @staticmethod
     def from_arrays(kind: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Vocabulary:
         """The vocabulary that `arrays()` wrote; memory-mapped arrays stay where they are."""
         if kind == "range":
@@ -259,6 +270,30 @@ class Vocabulary:
             return UnknownIdError(f"{side} {name!r} is not known{more}: {side}s here are the numbers 0 to {self._size - 1}")
         some = ", ".join(repr(known) for known in self.ids(np.arange(min(self._size, 2))).tolist())
         return UnknownIdError(f"{side} {name!r} is not known{more}: there are {self._size} {side}s here, such as {some}")
+
+
+def _by_appearance(first: I64, group: I64) -> tuple[I64, I64]:
+    """Groups renumbered so that the one that appears first comes first."""
+    order = np.argsort(first)
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    return first[order].astype(np.int64), rank[group]
+
+
+def _groups_of_strings(content: Strings) -> tuple[I64, I64]:
+    """The place of the first of each distinct string, by appearance, and the group of every string."""
+    h = text.hashes(content)
+    order = np.argsort(h, kind="stable")
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = h[order[1:]] != h[order[:-1]]
+    group = np.empty(order.size, dtype=np.int64)
+    group[order] = np.cumsum(new) - 1
+    first = order[new]
+    if not text.equal(content, first[group], content, np.arange(order.size)).all():
+        seen: dict[bytes, int] = {}  # two strings share a hash: one look-up per string settles it
+        group = np.array([seen.setdefault(content.one(s), len(seen)) for s in range(content.size)], dtype=np.int64)
+        first = np.unique(group, return_index=True)[1]
+    return _by_appearance(first.astype(np.int64), group)
 
 
 def _nth(content: I64 | Strings, place: int) -> str | int:

@@ -1,0 +1,352 @@
+"""Who goes with what: `Pairs`, the one data type, two vocabularies around a sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from dyads.errors import DataError
+from dyads.vocabulary import Vocabulary
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+DUPLICATES = ("sum", "mean", "refuse")
+
+
+class Csr(NamedTuple):
+    """Rows of a sparse matrix: columns ascending within a row, none twice; `val` None means that all are one."""
+
+    ptr: I64
+    idx: I32
+    val: F32 | None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.ptr) - 1
+
+    @property
+    def nnz(self) -> int:
+        return len(self.idx)
+
+    def counts(self) -> I64:
+        """How many entries each row has."""
+        return np.diff(self.ptr)
+
+    def rows(self) -> I64:
+        """The row number of every entry."""
+        return np.repeat(np.arange(self.n_rows), self.counts())
+
+    def values(self) -> F32:
+        """The value of every entry."""
+        return np.ones(self.nnz, dtype=np.float32) if self.val is None else self.val
+
+    def row(self, r: int) -> I32:
+        """The columns of one row."""
+        return self.idx[self.ptr[r] : self.ptr[r + 1]]
+
+    def slice(self, first: int, last: int) -> Csr:
+        """Rows `first` to `last`, without a copy of their entries."""
+        a, b = int(self.ptr[first]), int(self.ptr[last])
+        val = None if self.val is None else self.val[a:b]
+        return Csr(self.ptr[first : last + 1] - a, self.idx[a:b], val)
+
+    def take(self, rows: I64) -> Csr:
+        """These rows, in this order; a row may be asked for twice."""
+        counts = self.counts()[rows]
+        ptr = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(counts, out=ptr[1:])
+        at = np.arange(ptr[-1]) + np.repeat(self.ptr[rows] - ptr[:-1], counts)
+        return Csr(ptr, self.idx[at], None if self.val is None else self.val[at])
+
+    def select(self, keep: npt.NDArray[np.bool_]) -> Csr:
+        """The entries that are true in `keep`; rows stay."""
+        before = np.concatenate([[0], np.cumsum(keep)])
+        return Csr(before[self.ptr], self.idx[keep], None if self.val is None else self.val[keep])
+
+    def keys(self, n_columns: int) -> I64:
+        """row · n_columns + column of every entry, ascending."""
+        return self.rows() * n_columns + self.idx
+
+    def contains(self, rows: I64, columns: I64, n_columns: int) -> npt.NDArray[np.bool_]:
+        """Whether the cells (rows[n], columns[n]) are entries."""
+        keys, asked = self.keys(n_columns), np.asarray(rows, dtype=np.int64) * n_columns + columns
+        at = np.searchsorted(keys, asked)
+        found = at < keys.size
+        found[found] = keys[at[found]] == asked[found]
+        return found
+
+    def grown(self, n_rows: int) -> Csr:
+        """The same with empty rows after the last."""
+        return self._replace(ptr=np.concatenate([self.ptr, np.full(n_rows - self.n_rows, self.ptr[-1])]))
+
+    def to_scipy(self, n_columns: int) -> Any:
+        """A scipy csr_array that shares the arrays where it can."""
+        return sparse.csr_array((self.values(), self.idx, self.ptr), shape=(self.n_rows, n_columns))
+
+    def transpose(self, n_columns: int) -> Csr:
+        """The columns as rows."""
+        order = np.argsort(self.idx, kind="stable")
+        ptr = np.zeros(n_columns + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.idx, minlength=n_columns), out=ptr[1:])
+        rows = np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts())
+        return Csr(ptr, rows[order], None if self.val is None else self.val[order])
+
+
+def csr(rows: Any, columns: Any, values: Any, n_rows: int, n_columns: int, duplicates: str = "sum") -> Csr:
+    """Rows from cells in any order. Cells that come again are added, averaged or refused.
+
+    Without values every cell counts one, so that adding counts them.
+    """
+    rows, columns = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+    keys = rows * n_columns + columns
+    if keys.size and not (keys[1:] > keys[:-1]).all():
+        order = np.argsort(keys, kind="stable")
+        keys, values = keys[order], None if values is None else np.asarray(values)[order]
+    new = np.ones(keys.size, dtype=bool)
+    new[1:] = keys[1:] != keys[:-1]
+    starts = np.flatnonzero(new)
+    if starts.size < keys.size:
+        values = _merged(keys, values, starts, n_columns, duplicates)
+        keys = keys[starts]
+    ptr = np.searchsorted(keys, np.arange(n_rows + 1) * n_columns)
+    idx = (keys - np.repeat(np.arange(n_rows), np.diff(ptr)) * n_columns).astype(np.int32)
+    return Csr(ptr.astype(np.int64), idx, None if values is None else np.asarray(values, dtype=np.float32))
+
+
+def _merged(keys: I64, values: Any, starts: I64, n_columns: int, duplicates: str) -> F64 | None:
+    """One value for the cells that share a key."""
+    many = np.diff(np.append(starts, keys.size))
+    if duplicates == "refuse":
+        row, column = divmod(int(keys[starts[np.argmax(many > 1)]]), n_columns)
+        raise DuplicateCell(row, column)
+    if values is None:
+        return many.astype(np.float64) if duplicates == "sum" else None
+    sums = np.add.reduceat(np.asarray(values, dtype=np.float64), starts)
+    return np.asarray(sums / many if duplicates == "mean" else sums, dtype=np.float64)
+
+
+class DuplicateCell(Exception):
+    """A cell that came twice where that is refused; who called knows its ids."""
+
+    def __init__(self, row: int, column: int) -> None:
+        super().__init__(row, column)
+        self.row, self.column = row, column
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of a user and an item, each with a value: a count, a rating, or one.
+
+    `hidden` cells are held out: they are data for no model, whatever their value.
+    """
+
+    users: Vocabulary
+    items: Vocabulary
+    by_user: Csr
+    hidden: Csr | None = None
+
+    @staticmethod
+    def of(
+        users: Any, items: Any, values: Any = None, *, duplicates: str = "sum", hidden: Csr | None = None
+    ) -> Pairs:
+        """Pairs from ids, strings or whole numbers, numbered in order of first appearance."""
+        (rows, user_numbers), (columns, item_numbers) = (
+            Vocabulary.factorize(users, "user"),
+            Vocabulary.factorize(items, "item"),
+        )
+        return Pairs.numbered(rows, columns, user_numbers, item_numbers, values, duplicates)._with(hidden)
+
+    @staticmethod
+    def numbered(
+        users: Vocabulary, items: Vocabulary, rows: Any, columns: Any, values: Any = None, duplicates: str = "sum"
+    ) -> Pairs:
+        """Pairs from row and column numbers."""
+        if duplicates not in DUPLICATES:
+            raise DataError(f"duplicates={duplicates!r} is unknown: give one of {', '.join(map(repr, DUPLICATES))}")
+        _check_lengths(rows, columns, values)
+        values = _finite(values, users, items, rows, columns)
+        try:
+            return Pairs(users, items, csr(rows, columns, values, len(users), len(items), duplicates))
+        except DuplicateCell as cell:
+            user, item = users.ids([cell.row])[0], items.ids([cell.column])[0]
+            raise DataError(
+                f"user {user!r} and item {item!r} come together more than once: give duplicates='mean' to average "
+                "their values or duplicates='sum' to add them"
+            ) from None
+
+    @staticmethod
+    def from_matrix(matrix: Any, users: Any = None, items: Any = None) -> Pairs:
+        """Pairs from a scipy sparse matrix of any format, or the nonzero cells of an array; stored zeros stay."""
+        x = _as_csr(matrix)
+        who = Vocabulary.range(x.shape[0]) if users is None else _named(users, x.shape[0], "user")
+        what = Vocabulary.range(x.shape[1]) if items is None else _named(items, x.shape[1], "item")
+        block = Csr(x.indptr.astype(np.int64), x.indices.astype(np.int32, copy=False), None)
+        values = _finite(x.data, who, what, None, None, block)
+        return Pairs(who, what, block._replace(val=_unless_ones(values)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Users and items."""
+        return len(self.users), len(self.items)
+
+    @property
+    def n_pairs(self) -> int:
+        """How many different cells are given."""
+        return self.by_user.nnz
+
+    def __len__(self) -> int:
+        return self.n_pairs
+
+    @cached_property
+    def by_item(self) -> Csr:
+        """The same cells, one row per item."""
+        return self.by_user.transpose(len(self.items))
+
+    @cached_property
+    def hidden_by_item(self) -> Csr | None:
+        """The hidden cells, one row per item."""
+        return None if self.hidden is None else self.hidden.transpose(len(self.items))
+
+    def rows(self) -> I64:
+        """The user number of every pair."""
+        return self.by_user.rows()
+
+    def columns(self) -> I32:
+        """The item number of every pair."""
+        return self.by_user.idx
+
+    def values(self) -> F32:
+        """The value of every pair."""
+        return self.by_user.values()
+
+    def to_scipy(self) -> Any:
+        """A scipy csr_array of users × items."""
+        return self.by_user.to_scipy(len(self.items))
+
+    def select(self, keep: npt.NDArray[np.bool_]) -> Pairs:
+        """The pairs that are true in `keep`, under the same vocabularies."""
+        return replace(self, by_user=self.by_user.select(keep))
+
+    def with_hidden(self, hidden: Csr | None) -> Pairs:
+        """The same pairs with these cells held out."""
+        return replace(self, hidden=hidden)
+
+    _with = with_hidden
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, float]]:
+        """(user, item, value) by id, in row order."""
+        users, items = self.users.ids(self.rows()), self.items.ids(self.columns())
+        return iter(zip(users.tolist(), items.tolist(), self.values().tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        hidden = "" if self.hidden is None else f", {self.hidden.nnz} cells hidden"
+        return f"Pairs({len(self.users)} users x {len(self.items)} items, {self.n_pairs} pairs{hidden})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of ids, cells, values and hidden cells: equal data have equal fingerprints on every machine."""
+        digest = blake2b(digest_size=16)
+        for vocabulary in (self.users, self.items):
+            _digest(digest, vocabulary.kind.encode(), *vocabulary.arrays().values())
+        for block in (self.by_user, self.hidden):
+            _digest(digest, b"rows" if block is not None else b"none", *(block or ()))
+        return digest.hexdigest()
+
+
+def _digest(digest: Any, title: bytes, *arrays: Any) -> None:
+    digest.update(title)
+    for array in arrays:
+        digest.update(b"-" if array is None else f"{array.dtype.str}{array.size}".encode())
+        if array is not None and array.size:
+            digest.update(memoryview(np.ascontiguousarray(array)).cast("B"))
+
+
+def _named(ids: Any, n: int, side: str) -> Vocabulary:
+    made = ids if isinstance(ids, Vocabulary) else Vocabulary.of(ids, side)
+    if len(made) != n:
+        raise DataError(f"{len(made)} {side} ids were given for a matrix with {n} {side}s: give one per {side}")
+    return made
+
+
+def _check_lengths(rows: Any, columns: Any, values: Any) -> None:
+    if len(rows) != len(columns):
+        raise DataError(f"{len(rows)} users and {len(columns)} items were given: a pair needs one of each")
+    if values is not None and len(values) != len(rows):
+        raise DataError(f"{len(values)} values were given for {len(rows)} pairs: give one per pair, or none")
+
+
+def _finite(
+    values: Any, users: Vocabulary, items: Vocabulary, rows: Any, columns: Any, block: Csr | None = None
+) -> Any:
+    """The values as they are, once it is known that each is a finite number."""
+    if values is None:
+        return None
+    values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        raise DataError(f"values are of type {values.dtype}: give whole or decimal numbers")
+    bad = np.flatnonzero(~np.isfinite(values)) if values.dtype.kind == "f" else np.empty(0, dtype=np.int64)
+    bad = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max) if not bad.size and values.size else bad
+    if bad.size:
+        at = int(bad[0])
+        row = int(np.searchsorted(block.ptr, at, side="right") - 1) if block is not None else int(rows[at])
+        column = int(block.idx[at]) if block is not None else int(columns[at])
+        user, item = users.ids([row])[0], items.ids([column])[0]
+        raise DataError(
+            f"value {values[at].item()!r} of user {user!r} and item {item!r} is not a finite number (NaN, infinite or "
+            "too large for 32 bits): drop or replace it"
+        )
+    return values
+
+
+def _unless_ones(values: Any) -> F32 | None:
+    """The values in 32 bits, None when all are one."""
+    as32 = np.asarray(values, dtype=np.float32)
+    return None if (as32 == 1.0).all() else as32
+
+
+def _as_csr(matrix: Any) -> Any:
+    """A scipy CSR with sorted, unique entries; the caller's matrix is not changed."""
+    if sparse.issparse(matrix):
+        if matrix.ndim != 2:
+            raise DataError(f"a matrix has two dimensions, not the shape {matrix.shape}")
+        if matrix.dtype.kind == "c":
+            raise DataError(f"the matrix is of type {matrix.dtype}; Complex data not supported: give real numbers")
+        given = sparse.csr_array(matrix)
+    else:
+        given = sparse.csr_array(_dense(matrix))
+    if not given.has_canonical_format:
+        given = given.copy()  # sorting and adding in place would change arrays that the caller may share
+        given.sum_duplicates()
+    if given.shape[1] > np.iinfo(np.int32).max or given.shape[0] > np.iinfo(np.int32).max:
+        raise DataError(f"a matrix of shape {given.shape} has more than 2^31 - 1 rows or columns: split it")
+    return given
+
+
+def _dense(matrix: Any) -> Any:
+    array = np.asarray(matrix)
+    if array.dtype.kind == "c":
+        raise DataError(f"the matrix is of type {array.dtype}; Complex data not supported: give real numbers")
+    if array.ndim != 2:
+        raise DataError(
+            f"a matrix has two dimensions, not the shape {array.shape}; Reshape your data, "
+            "as in X.reshape(1, -1) for one row"
+        )
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the matrix holds something that is no number ({error}): give numbers") from None
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"the matrix is of type {array.dtype}: give whole or decimal numbers")
+    return array
