@@ -129,14 +129,14 @@ def _merged(keys: I64, values: Any, starts: I64, n_columns: int, duplicates: str
     many = np.diff(np.append(starts, keys.size))
     if duplicates == "refuse":
         row, column = divmod(int(keys[starts[np.argmax(many > 1)]]), n_columns)
-        raise DuplicateCell(row, column)
+        raise DuplicateCellError(row, column)
     if values is None:
         return many.astype(np.float64) if duplicates == "sum" else None
     sums = np.add.reduceat(np.asarray(values, dtype=np.float64), starts)
     return np.asarray(sums / many if duplicates == "mean" else sums, dtype=np.float64)
 
 
-class DuplicateCell(Exception):
+class DuplicateCellError(Exception):
     """A cell that came twice where that is refused; who called knows its ids."""
 
     def __init__(self, row: int, column: int) -> None:
@@ -157,9 +157,7 @@ class Pairs:
     hidden: Csr | None = None
 
     @staticmethod
-    def of(
-        users: Any, items: Any, values: Any = None, *, duplicates: str = "sum", hidden: Csr | None = None
-    ) -> Pairs:
+    def of(users: Any, items: Any, values: Any = None, *, duplicates: str = "sum", hidden: Csr | None = None) -> Pairs:
         """Pairs from ids, strings or whole numbers, numbered in order of first appearance."""
         (rows, user_numbers), (columns, item_numbers) = (
             Vocabulary.factorize(users, "user"),
@@ -178,7 +176,7 @@ class Pairs:
         values = _finite(values, users, items, rows, columns)
         try:
             return Pairs(users, items, csr(rows, columns, values, len(users), len(items), duplicates))
-        except DuplicateCell as cell:
+        except DuplicateCellError as cell:
             user, item = users.ids([cell.row])[0], items.ids([cell.column])[0]
             raise DataError(
                 f"user {user!r} and item {item!r} come together more than once: give duplicates='mean' to average "
@@ -266,10 +264,12 @@ class Pairs:
 
 def _digest(digest: Any, title: bytes, *arrays: Any) -> None:
     digest.update(title)
+    array: Any
     for array in arrays:
         digest.update(b"-" if array is None else f"{array.dtype.str}{array.size}".encode())
         if array is not None and array.size:
-            digest.update(memoryview(np.ascontiguousarray(array)).cast("B"))
+            whole: Any = np.ascontiguousarray(array)
+            digest.update(memoryview(whole).cast("B"))
 
 
 def _named(ids: Any, n: int, side: str) -> Vocabulary:
@@ -317,7 +317,8 @@ def _unless_ones(values: Any) -> F32 | None:
 
 def _as_csr(matrix: Any) -> Any:
     """A scipy CSR with sorted, unique entries; the caller's matrix is not changed."""
-    if sparse.issparse(matrix):
+    is_sparse: bool = sparse.issparse(matrix)
+    if is_sparse:
         if matrix.ndim != 2:
             raise DataError(f"a matrix has two dimensions, not the shape {matrix.shape}")
         if matrix.dtype.kind == "c":

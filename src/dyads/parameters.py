@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import field, fields
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -19,21 +18,31 @@ def _field(default: Any, check: Check, machine: bool = False) -> Any:
     return field(default=default, metadata={"check": check, "machine": machine})
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def whole(default: int | None, low: int, *, none: bool = False) -> Any:
     """A whole number of at least `low`, or None where that is allowed."""
 
     def check(value: Any) -> str | None:
-        right = isinstance(value, Integral) and not isinstance(value, bool) and value >= low
+        right = _is_whole(value) and value >= low
         return None if right or (none and value is None) else f"a whole number of at least {low}" + " or None" * none
 
     return _field(default, check)
 
 
-def number(default: float | None, low: float, high: float = math.inf, *, open_low: bool = False, none: bool = False) -> Any:
+def number(
+    default: float | None, low: float, high: float = math.inf, *, open_low: bool = False, none: bool = False
+) -> Any:
     """A finite number from `low` (itself excluded with `open_low`) to `high`."""
 
     def check(value: Any) -> str | None:
-        right = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        right = (
+            isinstance(value, (int, float, np.integer, np.floating))
+            and not isinstance(value, (bool, np.bool_))
+            and math.isfinite(value)
+        )
         right = right and (value > low if open_low else value >= low) and value <= high
         if right or (none and value is None):
             return None
@@ -64,7 +73,7 @@ def seed_field() -> Any:
 
     def check(value: Any) -> str | None:
         known = value is None or isinstance(value, (np.random.Generator, np.random.RandomState))
-        whole_number = isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value < 2**64
+        whole_number = _is_whole(value) and 0 <= value < 2**64
         return None if known or whole_number else "a whole number from 0 to 2^64 - 1, None, or a NumPy Generator"
 
     return _field(None, check)
@@ -74,7 +83,7 @@ def jobs_field() -> Any:
     """`n_jobs`: None or -1 for all cores, else a number of threads; never changes a result."""
 
     def check(value: Any) -> str | None:
-        right = value is None or (isinstance(value, Integral) and not isinstance(value, bool) and (value == -1 or value > 0))
+        right = value is None or (_is_whole(value) and (value == -1 or value > 0))
         return None if right else "a number of threads of at least 1, or None for all cores"
 
     return _field(None, check, machine=True)
@@ -82,7 +91,9 @@ def jobs_field() -> Any:
 
 def device_field() -> Any:
     """`device`: where the fit computes."""
-    return _field("cpu", lambda value: None if isinstance(value, str) else "the name of a device, such as 'cpu'", machine=True)
+    return _field(
+        "cpu", lambda value: None if isinstance(value, str) else "the name of a device, such as 'cpu'", machine=True
+    )
 
 
 def binarize_field() -> Any:
@@ -95,7 +106,9 @@ def check(model: Any) -> None:
     for one in fields(model):
         wanted = one.metadata["check"](getattr(model, one.name))
         if wanted is not None:
-            raise ConfigError(f"{type(model).__name__}({one.name}={getattr(model, one.name)!r}) cannot be: give {wanted}")
+            raise ConfigError(
+                f"{type(model).__name__}({one.name}={getattr(model, one.name)!r}) cannot be: give {wanted}"
+            )
 
 
 def names(model: Any, machine: bool = True) -> list[str]:

@@ -12,6 +12,7 @@ never: they are not identified across draws.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,28 @@ def _last(value: Any) -> Any:
     return value[-1:]
 
 
+def stacked(parts: Sequence[Posterior]) -> Posterior:
+    """One mixture of the components of several posteriors."""
+    if len(parts) == 1:
+        return parts[0]
+    fixed = ("clip", "n_factors", "link")
+    columns = zip(*parts, strict=True)
+    return Posterior(
+        *(
+            values[0] if name in fixed else _joined(values)
+            for name, values in zip(Posterior._fields, columns, strict=True)
+        )
+    )
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    if values[0] is None:
+        return None
+    if isinstance(values[0], tuple):
+        return type(values[0])(*(_joined(column) for column in zip(*values, strict=True)))
+    return np.concatenate(values)
+
+
 # --- latent values of pairs ------------------------------------------------------------------------------------
 
 
@@ -91,7 +114,9 @@ def latent(posterior: Posterior, users: RowPosterior, which: I64, items: I64) ->
         vs = None if posterior.item_var is None else posterior.item_var[c, items].astype(np.float64)
         mean[c] = posterior.offset[c] + np.einsum("nk,nk->n", u, v)
         var[c] = posterior.offset_var[c]
-        if us is not None:
+        if users.cov is not None:
+            var[c] += np.einsum("nk,nkl,nl->n", v, users.cov[c, which], v)
+        elif us is not None:
             var[c] += np.einsum("nk,nk->n", us, v * v)
         if vs is not None:
             var[c] += np.einsum("nk,nk->n", u * u, vs)
@@ -164,9 +189,7 @@ def answer(posterior: Posterior, users: RowPosterior, which: I64, items: I64) ->
         value = value * rate
     total = spread.mean(axis=0) + value.var(axis=0)
     noise = 0.0 if posterior.noise is None else float(np.mean(posterior.noise))
-    return Answer(
-        clipped(posterior, value.mean(axis=0)), np.sqrt(total), np.full(len(items), np.sqrt(noise))
-    )
+    return Answer(clipped(posterior, value.mean(axis=0)), np.sqrt(total), np.full(len(items), np.sqrt(noise)))
 
 
 def clipped(posterior: Posterior, value: F64) -> F64:
@@ -234,4 +257,5 @@ def _draw(mean: F32, var: F32 | None, c: int, numbers: I64, at: At, which: int) 
     if var is None:
         return mean.astype(np.float64)
     z = normal(at, (Site.SAMPLE_USER, Site.SAMPLE_ITEM)[which], numbers, mean.shape[1])
-    return mean + np.sqrt(var[c, numbers].astype(np.float64)) * z
+    drawn: F64 = mean + np.sqrt(var[c, numbers].astype(np.float64)) * z
+    return drawn

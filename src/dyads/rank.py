@@ -42,7 +42,8 @@ def top(values: F64, n: int) -> tuple[I64, F64]:
 
 def take_rows(users: RowPosterior, rows: slice) -> RowPosterior:
     """Some of the rows."""
-    return RowPosterior(*(None if x is None else x[:, rows] for x in users))  # type of each part is unchanged
+    var, cov, alpha = (None if part is None else part[:, rows] for part in users[1:])
+    return RowPosterior(users.mean[:, rows], var, cov, alpha)
 
 
 def recommend(
@@ -65,6 +66,27 @@ def recommend(
     if candidates is not None:
         numbers = np.where(numbers < 0, -1, np.append(candidates, -1)[numbers])
     return numbers, (clipped(posterior, best) if by == "answer" and posterior.clip is not None else best)
+
+
+def nearest(rows: F64, table: F64, n: int, exclude: Csr | None, among: I64 | None) -> tuple[I64, F64]:
+    """The `n` rows of `table` with the largest cosine to each given row; a row of zeros is near to none."""
+    candidates = None if among is None else np.unique(among)
+    table = _unit_rows(table if candidates is None else table[candidates])
+    numbers, best = np.full((len(rows), n), -1, dtype=np.int64), np.full((len(rows), n), -np.inf)
+    for part in blocks(len(rows), len(table)):
+        values = _unit_rows(rows[part]) @ table.T
+        if exclude is not None:
+            _shut(values, exclude.slice(part.start, part.stop), candidates)
+        numbers[part], best[part] = top(values, n)
+    if candidates is not None:
+        numbers = np.where(numbers < 0, -1, np.append(candidates, -1)[numbers])
+    return numbers, best
+
+
+def _unit_rows(rows: F64) -> F64:
+    length = np.sqrt(np.einsum("nk,nk->n", rows, rows))[:, None]
+    out: F64 = rows / np.where(length > 0, length, 1.0)
+    return out
 
 
 def _shut(values: F64, exclude: Csr, candidates: I64 | None) -> None:

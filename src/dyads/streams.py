@@ -114,7 +114,8 @@ def uniform(at: At, site: int, rows: Any, n: int) -> F64:
 
 def exponential(at: At, site: int, rows: Any, n: int) -> F64:
     """n draws of -log u for each row."""
-    return -np.log(uniform(at, site, rows, n))
+    draws: F64 = -np.log(uniform(at, site, rows, n))
+    return draws
 
 
 def normal(at: At, site: int, rows: Any, n: int) -> F64:

@@ -49,7 +49,7 @@ def add(a: Any, b: Any) -> Any:
 
 def _resolve(shared: Any) -> Any:
     """`shared` with the arrays of every placed side in it."""
-    return type(shared)(*(x.arrays if isinstance(x, Placed) else x for x in shared))
+    return None if shared is None else type(shared)(*(x.arrays if isinstance(x, Placed) else x for x in shared))
 
 
 def _copy(arrays: Any) -> Any:
@@ -64,7 +64,7 @@ class Local:
 
     def place(self, side: str, arrays: Any, csr: Csr | None, data: Any = None) -> Placed:
         cuts = shard_cuts(csr.ptr) if csr is not None else np.array([0, len(arrays[0])])
-        return Placed(arrays, csr, cuts, data)
+        return Placed(arrays, csr, cuts, data, len(arrays[0]), 0 if csr is None else csr.nnz)
 
     def each(self, kernel: str, own: Placed, shared: Any, at: At) -> tuple[Placed, Any]:
         run, given, new = kernels.get(kernel), _resolve(shared), _copy(own.arrays)

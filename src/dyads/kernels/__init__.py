@@ -1,0 +1,41 @@
+"""The inner steps: plain NumPy twins in `reference`, compiled ones in `native`, one name and one signature each.
+
+A row kernel is `kernel(block, first_row, own, shared, at) -> sums`: it gets one shard of rows, writes only them, and
+draws only through `at`. An entry kernel is `kernel(data, user, item, shared, at) -> sums`: it moves both sides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from dyads.errors import ConfigError
+from dyads.kernels import reference
+
+Kernel = Callable[..., Any]
+SETS = ("native", "reference")
+
+
+def chosen() -> str:
+    """The kernel set in use: `DYADS_KERNELS` if given, else the compiled one where it is there."""
+    from dyads.kernels import native
+
+    asked = os.environ.get("DYADS_KERNELS")
+    if asked is None:
+        return "native" if native.available() else "reference"
+    if asked not in SETS:
+        raise ConfigError(f"DYADS_KERNELS={asked!r} is unknown: set it to native or reference, or unset it")
+    if asked == "native" and not native.available():
+        raise ConfigError(f"DYADS_KERNELS='native' cannot be: {native.why_not()}; unset it to run on the NumPy twins")
+    return asked
+
+
+def get(name: str) -> Kernel:
+    """The kernel of this name from the set in use; a kernel that has no compiled form yet is its twin in both sets."""
+    from dyads.kernels import native
+
+    if chosen() == "native" and name in native.KERNELS:
+        return native.KERNELS[name]
+    kernel: Kernel = getattr(reference, name)
+    return kernel

@@ -1,0 +1,170 @@
+"""The twins: every kernel in plain NumPy and float64, in the order of the equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyads.kernels.shapes import (
+    BprCheck,
+    BprCheckSums,
+    BprData,
+    BprItems,
+    BprShared,
+    BprSums,
+    BprUsers,
+    Negatives,
+    SbmfRows,
+    SbmfShared,
+    SbmfSums,
+    Totals,
+)
+from dyads.pairs import F32, F64, I64, U32, Csr
+from dyads.streams import At, Site, normal, quads, scaled
+
+# --- sums over the entries of each row --------------------------------------------------------------------------
+
+
+def row_sums(values: F64, ptr: I64) -> F64:
+    """Σ of `values` over the entries of each row, in entry order; 0 for an empty row."""
+    out = np.zeros(len(ptr) - 1)
+    some = np.flatnonzero(ptr[1:] > ptr[:-1])
+    if some.size:
+        out[some] = np.add.reduceat(values, ptr[some])
+    return out
+
+
+def row_totals(block: Csr, first_row: int, own: Any, shared: None, at: At) -> Totals:
+    """Writes the sum of the values of each row."""
+    own.taken[:] = row_sums(block.values().astype(np.float64), block.ptr)
+    return Totals(float(own.taken.sum()))
+
+
+# --- Bayesian personalised ranking (Rendle et al. 2009) ------------------------------------------------------------
+
+
+def bpr(data: BprData, user: BprUsers, item: BprItems, shared: BprShared, at: At) -> BprSums:
+    """Some minibatches of triples, one after the other; every triple of a minibatch starts from the same values."""
+    log_sigma, correct, skipped = 0.0, 0, 0
+    for m in range(shared.n_minibatches):
+        now = at._replace(tick=at.tick + m)
+        one, zero = bpr_triples(data, now, Site.BPR_TRIPLE, shared.minibatch)
+        open_rows = zero >= 0
+        one, zero = one[open_rows], zero[open_rows]
+        u, i, j = data.rows[one].astype(np.int64), data.items[one].astype(np.int64), zero
+        x = bpr_margin(user, item, u, i, j)
+        rate = shared.learning_rate / (1.0 + shared.decay * now.tick * shared.minibatch / len(data.rows))
+        _bpr_move(user, item, (u, i, j), x, rate, rate * shared.regularization)
+        log_sigma -= float(np.logaddexp(0.0, -x).sum())
+        correct += int((x > 0).sum())
+        skipped += int((~open_rows).sum())
+    return BprSums(log_sigma, correct, skipped)
+
+
+def bpr_check(data: BprData, user: BprUsers, item: BprItems, shared: BprCheck, at: At) -> BprCheckSums:
+    """Sums of log σ(x) over triples that are the same at every tick; moves nothing."""
+    one, zero = bpr_triples(data, at._replace(tick=0), Site.BPR_CHECK, shared.n_triples)
+    one, zero = one[zero >= 0], zero[zero >= 0]
+    x = bpr_margin(user, item, data.rows[one].astype(np.int64), data.items[one].astype(np.int64), zero)
+    value = -np.logaddexp(0.0, -x)
+    return BprCheckSums(len(value), float(value.sum()), float((value * value).sum()))
+
+
+def bpr_triples(data: BprData, at: At, site: int, n: int) -> tuple[I64, I64]:
+    """n triples: the number of a one, uniform over all; and a zero of its row by weight, -1 where there is none."""
+    w = quads(at, site, np.arange(n))
+    one = scaled(w[0], w[1], len(data.rows))
+    row = data.rows[one].astype(np.int64)
+    room = data.negatives.room[row]
+    zero = open_item(data.negatives, row, wide(w[2], w[3], room))
+    return one, np.where(room > 0, zero, -1)
+
+
+def wide(low: U32, high: U32, bound: I64) -> I64:
+    """(high · 2³² + low) · bound >> 64 for a bound below 2⁶²."""
+    a, b, m = low.astype(np.uint64), high.astype(np.uint64), bound.astype(np.uint64)
+    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    m0, m1 = m & mask, m >> half
+    middle = (a * m0 >> half) + (a * m1 & mask) + (b * m0 & mask)
+    value: I64 = (b * m1 + (a * m1 >> half) + (b * m0 >> half) + (middle >> half)).astype(np.int64)
+    return value
+
+
+def open_item(table: Negatives, rows: I64, weight: I64) -> I64:
+    """The item that stands at open weight `weight[n]` of row `rows[n]`."""
+    first, last = table.ptr[rows], table.ptr[rows + 1]
+    low, high = first.copy(), last.copy()
+    while (low < high).any():  # how many closed items stand before it
+        middle = low + high >> 1
+        before = (low < high) & (table.gap[np.minimum(middle, max(len(table.gap) - 1, 0))] <= weight)
+        high = np.where((low < high) & ~before, middle, high)
+        low = np.where(before, middle + 1, low)
+    behind = low > first
+    last_closed = np.maximum(low - 1, 0)
+    shut = np.zeros(len(rows), dtype=np.int64)
+    if len(table.idx):
+        j = table.idx[last_closed]
+        shut = np.where(behind, table.shut[last_closed] + table.upto[j + 1] - table.upto[j], 0)
+    found: I64 = np.searchsorted(table.upto, weight + shut, side="right") - 1
+    return found
+
+
+def bpr_margin(user: BprUsers, item: BprItems, u: I64, i: I64, j: I64) -> F64:
+    """x = (b_i + u·v_i) − (b_j + u·v_j)."""
+    difference = item.factors[i].astype(np.float64) - item.factors[j]
+    x: F64 = np.einsum("nk,nk->n", user.factors[u].astype(np.float64), difference)
+    return x + (item.bias[i].astype(np.float64) - item.bias[j])
+
+
+def _bpr_move(user: BprUsers, item: BprItems, triple: tuple[I64, I64, I64], x: F64, rate: float, shrink: float) -> None:
+    """θ += η (σ(−x) ∂x/∂θ − λ θ) for every triple, each parameter's parts added in triple order."""
+    u, i, j = triple
+    pull = rate / (1.0 + np.exp(np.clip(x, -700, 700)))[:, None]
+    fu, fi, fj = (part.astype(np.float64) for part in (user.factors[u], item.factors[i], item.factors[j]))
+    both = np.stack([i, j], axis=1).ravel()
+    _add(user.factors, u, pull * (fi - fj) - shrink * fu)
+    moves = np.stack([pull * fu - shrink * fi, -pull * fu - shrink * fj], axis=1)
+    _add(item.factors, both, moves.reshape(-1, fu.shape[1]))
+    bi, bj = item.bias[i].astype(np.float64)[:, None], item.bias[j].astype(np.float64)[:, None]
+    _add(item.bias[:, None], both, np.stack([pull - shrink * bi, -pull - shrink * bj], axis=1).reshape(-1, 1))
+
+
+def _add(target: F32, rows: I64, parts: F64) -> None:
+    """target[rows] += parts, rows that come again added in order before they are rounded."""
+    touched, place = np.unique(rows, return_inverse=True)
+    total = np.zeros((len(touched), parts.shape[1]))
+    np.add.at(total, place, parts)
+    target[touched] = (target[touched] + total).astype(target.dtype)
+
+
+# --- SBMF (Saha, Misra, Ravindran 2015) ---------------------------------------------------------------------------
+
+
+def sbmf(block: Csr, first_row: int, own: SbmfRows, shared: SbmfShared, at: At) -> SbmfSums:
+    """A draw of the bias and factors of some rows, one coordinate after the other, given the other side."""
+    n, n_factors = own.factors.shape
+    neighbours = shared.other.factors[block.idx].astype(np.float64)
+    factors, bias = own.factors.astype(np.float64), own.bias.astype(np.float64)
+    row = np.repeat(np.arange(n), np.diff(block.ptr))
+    e = block.values().astype(np.float64) - shared.offset - shared.other.bias[block.idx] - bias[row]
+    e -= np.einsum("nk,nk->n", factors[row], neighbours)
+    if shared.draw:
+        z = normal(at, shared.site, first_row + np.arange(n), n_factors + 1)
+        tau, ones = shared.noise_precision, np.ones(block.nnz)
+        columns = [(bias, ones, 0)] if shared.biased else []
+        columns += [(factors[:, k], neighbours[:, k], k + 1) for k in range(n_factors)]
+        for x, v, c in columns:
+            variance = 1.0 / (shared.precision[c] + tau * row_sums(v * v, block.ptr))  # eq. 18
+            pull = tau * row_sums(v * (e + x[row] * v), block.ptr)
+            new = variance * (shared.precision[c] * shared.mean[c] + pull) + np.sqrt(variance) * z[:, c]  # eq. 17, 20
+            new = new.astype(np.float32).astype(np.float64)
+            e += v * (x - new)[row]
+            x[:] = new
+        own.factors[:], own.bias[:] = factors, bias
+    return SbmfSums(
+        np.concatenate([[bias.sum()], factors.sum(axis=0)]),
+        np.concatenate([[bias @ bias], np.einsum("nk,nk->k", factors, factors)]),
+        float(e.sum()),
+        float(e @ e),
+    )

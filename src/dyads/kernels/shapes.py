@@ -1,0 +1,98 @@
+"""What kernels are given and give back: NamedTuples of arrays and numbers, one group per kernel family."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dyads.pairs import F32, F64, I32, I64
+
+
+class Totals(NamedTuple):
+    total: float
+
+
+# --- Bayesian personalised ranking ----------------------------------------------------------------------------
+
+
+class BprUsers(NamedTuple):
+    factors: F32  # (I, K)
+
+
+class BprItems(NamedTuple):
+    factors: F32  # (J, K)
+    bias: F32  # (J,)
+    weight: I64  # (J,) as negatives
+
+
+class Negatives(NamedTuple):
+    """Zeros of every row, drawn exactly and without rejection.
+
+    Items have whole weights; `upto[j]` is the weight of the items before j. A row's closed items (its ones and its
+    hidden cells) are `ptr`, `idx`; `gap` is the open weight of the row before each of them and `shut` the closed
+    weight before it, so that the item at open weight r is found by two searches.
+    """
+
+    ptr: I64  # (I + 1,)
+    idx: I32
+    gap: I64
+    shut: I64
+    upto: I64  # (J + 1,)
+    room: I64  # (I,) open weight of every row
+
+
+class BprData(NamedTuple):
+    """What is rebuilt from the pairs: the ones in row order, and the zeros' tables."""
+
+    rows: I32
+    items: I32
+    negatives: Negatives
+
+
+class BprShared(NamedTuple):
+    n_minibatches: int
+    minibatch: int
+    learning_rate: float
+    decay: float  # the rate of entry e is learning_rate / (1 + decay e / ones)
+    regularization: float
+
+
+class BprCheck(NamedTuple):
+    n_triples: int
+
+
+class BprCheckSums(NamedTuple):
+    n: int
+    first: float  # Σ log σ(x)
+    second: float  # Σ log² σ(x)
+
+
+class BprSums(NamedTuple):
+    log_sigma: float  # Σ log σ(x) over the triples, each at the parameters that its minibatch started from
+    correct: int  # triples with x > 0
+    skipped: int  # rows without a zero
+
+
+# --- SBMF -----------------------------------------------------------------------------------------------------
+
+
+class SbmfRows(NamedTuple):
+    factors: F32  # (n, K)
+    bias: F32  # (n,)
+
+
+class SbmfShared(NamedTuple):
+    other: Any  # SbmfRows of the other side (Placed, until an engine resolves it)
+    offset: float  # μ
+    noise_precision: float  # τ
+    mean: F64  # (K + 1,) prior means: bias, then factors
+    precision: F64  # (K + 1,) prior precisions
+    site: int
+    biased: bool
+    draw: bool  # False: change nothing, give the sums
+
+
+class SbmfSums(NamedTuple):
+    first: F64  # (K + 1,) Σ of bias and factors over the rows
+    second: F64  # (K + 1,) Σ of their squares
+    error: float  # Σ e, e the residuals after the rows have moved
+    error2: float  # Σ e²
