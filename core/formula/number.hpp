@@ -19,13 +19,14 @@ constexpr To bits_as(From x) {
     return __builtin_bit_cast(To, x);
 }
 
-// One specialisation per type. Word and Signed have the width of T, lane for lane; `digits` counts T's
-// significant bits; ln2_head + ln2_tail = ln 2, and an exponent times ln2_head is exact.
+// One specialisation per type. Scalar is the number in one lane; Word and Signed have the width of T, lane for lane;
+// `digits` counts T's significant bits; ln2_head + ln2_tail = ln 2, and an exponent times ln2_head is exact.
 template <class T>
 struct Number;
 
 template <>
 struct Number<double> {
+    using Scalar = double;
     using Word = uint64_t;
     using Signed = int64_t;
     static constexpr int digits = 53;
@@ -40,6 +41,7 @@ struct Number<double> {
 
 template <>
 struct Number<float> {
+    using Scalar = float;
     using Word = uint32_t;
     using Signed = int32_t;
     static constexpr int digits = 24;
@@ -51,6 +53,12 @@ struct Number<float> {
     static float fuse(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
     static float root(float x) { return __builtin_sqrtf(x); }
 };
+
+// The same number in every lane.
+template <class T>
+inline T all(typename Number<T>::Scalar x) {
+    return T{} + x;
+}
 
 // a b + c: one rounding where the level has it, two where it has not. The only place where products and sums
 // are contracted; the compiler may not do it by itself (-ffp-contract=off).
@@ -65,8 +73,8 @@ inline T mul_add(T a, T b, T c) {
 // c[0] + c[1] x + ... + c[n-1] x^(n-1), Horner.
 template <int n, class T, class C>
 inline T polynomial(T x, const C (&c)[n]) {
-    T sum = T{} + static_cast<C>(c[n - 1]);
-    for (int i = n - 2; i >= 0; i--) sum = mul_add(sum, x, T{} + c[i]);
+    T sum = all<T>(c[n - 1]);
+    for (int i = n - 2; i >= 0; i--) sum = mul_add(sum, x, all<T>(c[i]));
     return sum;
 }
 

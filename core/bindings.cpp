@@ -1,0 +1,19 @@
+// bindings.cpp: the Python module of one CPU level. A kernel family declares and binds itself in one line each.
+#include "python.hpp"
+#include "simd.hpp"
+
+namespace dyads {
+
+void bind_formulas(nb::module_& m);
+void bind_team(nb::module_& m);
+void bind_words(nb::module_& m);
+
+}  // namespace dyads
+
+NB_MODULE(DYADS_MODULE, m) {
+    m.attr("lanes") = dyads::lanes;
+    m.attr("compiler") = DYADS_COMPILER;
+    dyads::bind_formulas(m);
+    dyads::bind_team(m);
+    dyads::bind_words(m);
+}
