@@ -10,6 +10,7 @@ __all__ = [
     "DyadsError",
     "ModelFileError",
     "NotFittedError",
+    "NotNumbersError",
     "UnknownIdError",
     "not_fitted",
 ]
@@ -21,6 +22,10 @@ class DyadsError(Exception):
 
 class DataError(DyadsError, ValueError):
     """The data cannot be used as given."""
+
+
+class NotNumbersError(DataError, TypeError):
+    """A matrix of Python objects that are no numbers; as of NumPy and scikit-learn, also a TypeError."""
 
 
 class ConfigError(DyadsError, ValueError):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from dyads.errors import DataError
+from dyads.errors import DataError, NotNumbersError
 from dyads.vocabulary import Vocabulary
 
 F32 = npt.NDArray[np.float32]
@@ -347,7 +347,7 @@ def _dense(matrix: Any) -> Any:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"the matrix holds something that is no number ({error}): give numbers") from None
+            raise NotNumbersError(f"the matrix holds something that is no number ({error}): give numbers") from None
     if array.dtype.kind not in "fiub":
         raise DataError(f"the matrix is of type {array.dtype}: give whole or decimal numbers")
     return array
