@@ -32,11 +32,13 @@ def intervals(sums: list[Sums], n_bootstrap: int, level: float, rng: np.random.G
 
     All metrics see the same draws, so that they can be compared; NaN without draws.
     """
+    low, high = np.full(len(sums), np.nan), np.full(len(sums), np.nan)
     if not n_bootstrap or not sums:
-        return np.full(len(sums), np.nan), np.full(len(sums), np.nan)
+        return low, high
     n_users = len(sums[0].terms)
     drawn = np.empty((n_bootstrap, len(sums)))
     for b in range(n_bootstrap):
         drawn[b] = values(sums, np.bincount(rng.integers(n_users, size=n_users), minlength=n_users).astype(float))
-    low, high = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    known = ~np.isnan(drawn).all(axis=0)
+    low[known], high[known] = np.nanquantile(drawn[:, known], [0.5 - level / 2, 0.5 + level / 2], axis=0)
     return low, high

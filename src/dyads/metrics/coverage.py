@@ -10,9 +10,12 @@ from dyads.pairs import F64
 
 
 def inside(truth: F64, answer: F64, spread: F64, level: float) -> F64:
-    """1 where |y − ŷ| ≤ z s, else 0; z is the normal quantile of the central interval of probability `level`."""
+    """1 where |y − ŷ| ≤ z s, else 0; z is the normal quantile of the central interval of probability `level`.
+
+    NaN where s is not known.
+    """
     z = NormalDist().inv_cdf(0.5 + 0.5 * level)
-    return (np.abs(truth - answer) <= z * spread).astype(float)
+    return np.where(np.isnan(spread), np.nan, np.abs(truth - answer) <= z * spread)
 
 
 def coverage(truth: F64, answer: F64, spread: F64, level: float) -> float:
