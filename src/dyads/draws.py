@@ -9,6 +9,7 @@ with one draw it is a safetensors file.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from collections.abc import Mapping
@@ -73,6 +74,8 @@ class DrawMemory:
 
     def cut(self, count: int) -> None:
         self.count = count
+        if count == 0:  # the next draw is a first one
+            self._plan = None
 
     def flush(self) -> None:
         return
@@ -162,16 +165,13 @@ class DrawFile:
         """(count, ...) arrays over the records."""
         with open(self._path, "rb") as file:
             content = mmap.mmap(file.fileno(), len(self._head) + count * self._stride, access=mmap.ACCESS_READ)
-        return {
-            name: np.ndarray(
-                (count, *shape),
-                dtype,
-                content,
-                len(self._head) + first,
-                (self._stride, *np.empty((0, *shape), dtype).strides[1:]),
-            )
-            for name, dtype, shape, first, _ in self._tensors[:-1]
-        }
+        return {tensor.name: self._over(content, tensor, count) for tensor in self._tensors[:-1]}
+
+    def _over(self, content: mmap.mmap, tensor: Tensor, count: int) -> np.ndarray[Any, Any]:
+        """One array of every record; its axes are those of a C-ordered array, and the records before them."""
+        inner = [tensor.dtype.itemsize * math.prod(tensor.shape[k + 1 :]) for k in range(len(tensor.shape))]
+        start, shape = len(self._head) + tensor.first, (count, *tensor.shape)
+        return np.ndarray(shape, tensor.dtype, content, start, (self._stride, *inner))
 
     def stacked(self) -> Any:
         self.flush()
@@ -201,9 +201,8 @@ def _check_alike(first_plan: Any, plan: Any, first: Arrays, arrays: Arrays, coun
     for name, array in arrays.items():
         if array.shape != first[name].shape or array.dtype != first[name].dtype:
             raise ValueError(f"{name} of a draw is {array.dtype}{array.shape}, of the first {first[name].shape}")
-        if (
-            count
-            and array.shape[:1] != (1,)
-            and not np.array_equal(array, first[name], equal_nan=array.dtype.kind == "f")
-        ):
+        same = (
+            np.array_equal(array, first[name], equal_nan=array.dtype.kind == "f") if array.shape[:1] != (1,) else True
+        )
+        if count and not same:
             raise ValueError(f"{name} has no axis for the draws and yet differs between them")

@@ -66,7 +66,8 @@ def merged(model: Model, before: Fitted, new: Pairs) -> Pairs:
         raise ConfigError("this model was saved with pairs=False and cannot go on: fit it again, or save its pairs too")
     if new.items.kind == old.items.kind == "range" and len(new.items) < len(old.items):
         raise DataError(
-            f"X has {len(new.items)} features, but {type(model).__name__} is expecting {len(old.items)} features as input"
+            f"X has {len(new.items)} features, but {type(model).__name__} is expecting {len(old.items)} features as "
+            "input"
         )
     users, user_number = old.users.union(new.users)
     items, item_number = old.items.union(new.items)

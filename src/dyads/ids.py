@@ -18,6 +18,8 @@ def typed(ids: Any, side: str) -> I64 | Strings:
     """The ids as int64 numbers or as `Strings`; anything else is a DataError that names the first culprit."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise DataError(f"{ids!r} is one {side}, not several: give a list or an array of {side} ids")
+    if isinstance(ids, Strings):
+        return ids
     if type(ids).__module__.partition(".")[0] == "pyarrow":
         return _from_arrow(ids, side)
     if hasattr(ids, "__array__"):

@@ -14,9 +14,9 @@ LINE_SECONDS = 5.0  # between two plain lines; a shorter fit prints none
 
 @contextmanager
 def reporter(show: bool | None, title: str) -> Iterator[Callable[[Record], None]]:
-    """A function to be told of every mark. `show` None: a bar where someone watches, lines in a pipe; False: nothing."""
+    """A function to be told of every mark. `show` None: a bar if someone watches, lines in a pipe; False: nothing."""
     if show is False:
-        yield lambda record: None
+        yield lambda _: None
         return
     yield _Lines(title, patient=show is None)
 

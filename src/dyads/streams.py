@@ -139,7 +139,8 @@ def truncated_normal(at: At, site: int, rows: Any, n: int, low: Any, high: Any) 
     log_a, log_b = log_ndtr(a), log_ndtr(b)
     z = ndtri_exp(log_b + np.log1p(-(1.0 - u) * -np.expm1(log_a - log_b)))
     z = np.clip(z, a, b)
-    return np.where(flip, -z, z)
+    draws: F64 = np.where(flip, -z, z)
+    return draws
 
 
 def quads(at: At, site: int, rows: Any, block: int = 0) -> tuple[U32, U32, U32, U32]:

@@ -8,6 +8,7 @@ comparing the bytes.
 
 from __future__ import annotations
 
+import itertools
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -38,7 +39,11 @@ class Strings(NamedTuple):
         """The bytes of one string."""
         return self.data[self.offsets[s] : self.offsets[s + 1]].tobytes()
 
-    def take(self, which: I64) -> Strings:
+    def slice(self, first: int, last: int) -> Strings:
+        """The strings from `first` to before `last`, without a copy of their bytes."""
+        return Strings(self.data, self.offsets[first : last + 1])
+
+    def take(self, which: npt.NDArray[np.integer]) -> Strings:
         """The strings of these numbers, in this order."""
         lengths = self.offsets[which + 1] - self.offsets[which]
         offsets = running(lengths)
@@ -57,9 +62,9 @@ class Strings(NamedTuple):
             raw, cuts = part.data.tobytes(), part.offsets.tolist()
             if raw.isascii():
                 text = raw.decode("ascii")
-                out += [text[a:b] for a, b in zip(cuts, cuts[1:])]
+                out += [text[a:b] for a, b in itertools.pairwise(cuts)]
             else:
-                out += [raw[a:b].decode("utf-8") for a, b in zip(cuts, cuts[1:])]
+                out += [raw[a:b].decode("utf-8") for a, b in itertools.pairwise(cuts)]
         return out
 
 
@@ -132,7 +137,7 @@ def equal(a: Strings, in_a: I64, b: Strings, in_b: I64) -> npt.NDArray[np.bool_]
     """Whether string `in_a[s]` of `a` is string `in_b[s]` of `b`, for every s."""
     at_a, at_b = a.offsets[in_a], b.offsets[in_b]
     lengths = a.offsets[in_a + 1] - at_a
-    same = lengths == b.offsets[in_b + 1] - at_b
+    same: npt.NDArray[np.bool_] = lengths == b.offsets[in_b + 1] - at_b
     for s in np.flatnonzero(same & (lengths > LONG)):
         same[s] = a.one(int(in_a[s])) == b.one(int(in_b[s]))
     short = np.where(lengths > LONG, 0, lengths)
