@@ -10,6 +10,7 @@ from contract.cases import N_ITEMS, N_USERS
 
 from dyads import kernels as kernel_sets
 from dyads.engines import local
+from dyads.kernels import native
 from dyads.pairs import Pairs
 from dyads.state import Bare, arrays_equal, bare
 from dyads.streams import At
@@ -116,24 +117,32 @@ def test_progress_and_callback_change_no_bit(case, model, capsys):
 
 
 # Shards this small make many of them of the small data; whoever is last through a random pause does not matter.
-def test_the_number_of_threads_and_their_pace_change_no_bit(case, monkeypatch):
+def test_the_number_of_threads_and_their_pace_change_no_bit(case, kernels, paused, monkeypatch):
     monkeypatch.setattr(local, "SHARD_COST", 6)
-    alone, seen = quiet(case.make(n_jobs=1), case.pairs()), set()
-    pause, get = np.random.default_rng(5), kernel_sets.get
+    alone = quiet(case.make(n_jobs=1), case.pairs())
+    for n_jobs in (2, 3, 16, None):
+        assert same_posterior(quiet(case.make(n_jobs=n_jobs), case.pairs()), alone)
+
+
+# Every shard waits for a random time before it starts.
+@pytest.fixture
+def paused(kernels, monkeypatch):
+    if kernels == "native":
+        native.core().delay_shards(300)
+        yield
+        native.core().delay_shards(0)
+        return
+    pause, twin = np.random.default_rng(5), kernel_sets.twin
 
     def delayed(name):
         def run(*given):
-            seen.add(threading.get_ident())
             time.sleep(pause.uniform(0, 3e-4))
-            return get(name)(*given)
+            return twin(name)(*given)
 
         return run
 
-    monkeypatch.setattr(kernel_sets, "get", delayed)
-    for n_jobs in (2, 3, None):
-        seen.clear()
-        assert same_posterior(quiet(case.make(n_jobs=n_jobs), case.pairs()), alone)
-    assert seen
+    monkeypatch.setattr(kernel_sets, "twin", delayed)
+    yield
 
 
 def test_many_shards_are_cut_and_run_by_several_threads(monkeypatch):

@@ -67,22 +67,26 @@ class Local:
         return Placed(arrays, csr, cuts, data, len(arrays[0]), 0 if csr is None else csr.nnz)
 
     def each(self, kernel: str, own: Placed, shared: Any, at: At) -> tuple[Placed, Any]:
-        run, given, new = kernels.get(kernel), _resolve(shared), _copy(own.arrays)
-        csr = own.csr
+        given, new, csr = _resolve(shared), _copy(own.arrays), own.csr
         if csr is None:
             raise TypeError("each() needs a side that was placed with its rows of the data")
+        compiled = kernels.compiled(kernel)
+        if compiled is not None:
+            return own._replace(arrays=new), compiled(csr, own.cuts, new, given, at, self.threads)
+        twin = kernels.twin(kernel)
 
         def shard(s: int) -> Any:
             first, last = int(own.cuts[s]), int(own.cuts[s + 1])
             mine = type(new)(*(a[first:last] for a in new))
-            return run(csr.slice(first, last), first, mine, given, at)
+            return twin(csr.slice(first, last), first, mine, given, at)
 
         sums = reduce(add, self._map(shard, len(own.cuts) - 1))
         return own._replace(arrays=new), sums
 
     def entries(self, kernel: str, state: State, shared: Any, at: At) -> tuple[State, Any]:
         user, item = _copy(state.user.arrays), _copy(state.item.arrays)
-        sums = kernels.get(kernel)(state.user.data, user, item, _resolve(shared), at)
+        given, compiled = (state.user.data, user, item, _resolve(shared), at), kernels.compiled(kernel)
+        sums = kernels.twin(kernel)(*given) if compiled is None else compiled(*given, self.threads)
         return state._replace(user=state.user._replace(arrays=user), item=state.item._replace(arrays=item)), sums
 
     def collect(self, own: Placed) -> Any:

@@ -1,7 +1,10 @@
-"""The inner steps: plain NumPy twins in `reference`, compiled ones in `native`, one name and one signature each.
+"""The inner steps: plain NumPy twins in `reference`, compiled ones in `native`, one name each.
 
-A row kernel is `kernel(block, first_row, own, shared, at) -> sums`: it gets one shard of rows, writes only them, and
-draws only through `at`. An entry kernel is `kernel(data, user, item, shared, at) -> sums`: it moves both sides.
+A row kernel's twin is `kernel(block, first_row, own, shared, at) -> sums`: it gets one shard of rows, writes only them,
+and draws only through `at`. Compiled, it gets a whole side with the borders of its shards, which its own threads share:
+`kernel(csr, cuts, own, shared, at, threads) -> sums`, the sums added in shard order.
+
+An entry kernel is `kernel(data, user, item, shared, at) -> sums`, compiled with `threads` behind: it moves both sides.
 """
 
 from __future__ import annotations
@@ -31,11 +34,14 @@ def chosen() -> str:
     return asked
 
 
-def get(name: str) -> Kernel:
-    """The kernel of this name from the set in use; a kernel that has no compiled form yet is its twin in both sets."""
-    from dyads.kernels import native
-
-    if chosen() == "native" and name in native.KERNELS:
-        return native.KERNELS[name]
+def twin(name: str) -> Kernel:
+    """The kernel of this name in plain NumPy."""
     kernel: Kernel = getattr(reference, name)
     return kernel
+
+
+def compiled(name: str) -> Kernel | None:
+    """The compiled kernel of this name; None where the twins are in use, or it has no compiled form."""
+    from dyads.kernels import native
+
+    return native.KERNELS.get(name) if chosen() == "native" else None
