@@ -40,11 +40,23 @@ typedef uint32_t WordLanes __attribute__((vector_size(4 * lanes)));
 typedef int32_t SignedLanes __attribute__((vector_size(4 * lanes)));
 typedef uint64_t WideLanes __attribute__((vector_size(4 * lanes)));  // half as many lanes of 64 bits
 
+// How many items a vector holds. A plain number holds one, so that kernels written for lanes run in double for tests.
+template <class V>
+inline constexpr int width = lanes;
+template <>
+inline constexpr int width<double> = 1;
+
+// n rounded up to whole vectors.
+template <class V>
+constexpr int64_t padded(int64_t n) {
+    return (n + width<V> - 1) / width<V> * width<V>;
+}
+
 // --- memory ------------------------------------------------------------------------------------------------------
 
 template <class V, class Item>
 inline V load(const Item* from) {
-    static_assert(sizeof(V) == lanes * sizeof(Item));
+    static_assert(sizeof(V) == width<V> * sizeof(Item));
     V x;
     std::memcpy(&x, from, sizeof x);  // one instruction, aligned or not
     return x;
@@ -52,7 +64,7 @@ inline V load(const Item* from) {
 
 template <class V, class Item>
 inline void store(Item* to, V x) {
-    static_assert(sizeof(V) == lanes * sizeof(Item));
+    static_assert(sizeof(V) == width<V> * sizeof(Item));
     std::memcpy(to, &x, sizeof x);
 }
 
@@ -66,7 +78,7 @@ inline V load_first(const Item* from, int64_t n) {
 
 template <class V, class Item>
 inline void store_first(Item* to, V x, int64_t n) {
-    if (n >= lanes)
+    if (n >= width<V>)
         store(to, x);
     else if (n > 0)
         std::memcpy(to, &x, static_cast<size_t>(n) * sizeof(Item));
@@ -124,8 +136,11 @@ inline constexpr WordLanes lane_numbers = detail::counted(std::make_integer_sequ
 // Lane c of row r becomes lane r of row c.
 inline void transpose(Lanes (&rows)[lanes]) { detail::transpose_blocks<lanes / 2>(rows); }
 
+inline void transpose(double (&)[1]) {}
+
 // The sum of the lanes: halves first, so always in one order.
 inline float sum(Lanes x) { return detail::fold<lanes / 2>(x, std::make_integer_sequence<int, lanes>{}); }
+inline double sum(double x) { return x; }
 
 }  // namespace dyads
 
