@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dyads.errors import ConfigError
+from dyads.kernels import entries
 from dyads.pairs import F32, U32
 from dyads.streams import At
 
@@ -118,4 +119,12 @@ def fill_normal(at: At, site: int, first_row: int, n_rows: int, n: int, threads:
     return out
 
 
-KERNELS: dict[str, Callable[..., Any]] = {}  # row and entry kernels by name; those missing run as their twins
+def _on_core(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: kernel(core(), *given)
+
+
+# Row and entry kernels by name; those missing run as their twins.
+KERNELS: dict[str, Callable[..., Any]] = {
+    "bpr": _on_core(entries.bpr),
+    "bpr_check": _on_core(entries.bpr_check),
+}

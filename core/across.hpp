@@ -1,0 +1,53 @@
+// across.hpp: sums and questions across lanes that several kernels ask.
+#pragma once
+#include "simd.hpp"
+
+namespace dyads {
+
+namespace detail {
+
+// Half as many vectors: each holds the pairwise sums of two.
+template <int size, int... lane>
+inline Lanes add_pairs(Lanes a, Lanes b, std::integer_sequence<int, lane...>) {
+    return shuffle<(lane & size ? lanes + lane - size : lane)...>(a, b) +
+           shuffle<(lane & size ? lanes + lane : lane + size)...>(a, b);
+}
+
+template <int size>
+inline Lanes fold_rows(Lanes* x) {
+    constexpr auto all = std::make_integer_sequence<int, lanes>{};
+#pragma GCC unroll 8
+    for (int r = 0; r < size; r++) x[r] = add_pairs<size>(x[r], x[r + size], all);
+    if constexpr (size > 1)
+        return fold_rows<size / 2>(x);
+    else
+        return x[0];
+}
+
+}  // namespace detail
+
+// Lane l of the result is the sum of the lanes of x[l], halves first; x is lost.
+inline Lanes row_sums(Lanes (&x)[lanes]) { return detail::fold_rows<lanes / 2>(x); }
+inline double row_sums(double (&x)[1]) { return x[0]; }
+
+// Whether a > b in any lane.
+inline bool any_above(Lanes a, Lanes b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
+#elif defined(__SSE2__)
+    return _mm_movemask_ps(_mm_cmpgt_ps(a, b)) != 0;
+#else
+    const SignedLanes above = a > b;
+    int32_t any = 0;
+    for (int l = 0; l < lanes; l++) any |= above[l];
+    return any != 0;
+#endif
+}
+
+// The number in lane l, or the number itself.
+inline float lane(Lanes x, int l) { return x[l]; }
+inline double lane(double x, int) { return x; }
+
+}  // namespace dyads
