@@ -5,6 +5,7 @@
 namespace dyads {
 
 void bind_bpr(nb::module_& m);
+void bind_chains(nb::module_& m);
 void bind_formulas(nb::module_& m);
 void bind_team(nb::module_& m);
 void bind_words(nb::module_& m);
@@ -15,6 +16,7 @@ NB_MODULE(DYADS_MODULE, m) {
     m.attr("lanes") = dyads::lanes;
     m.attr("compiler") = DYADS_COMPILER;
     dyads::bind_bpr(m);
+    dyads::bind_chains(m);
     dyads::bind_formulas(m);
     dyads::bind_team(m);
     dyads::bind_words(m);

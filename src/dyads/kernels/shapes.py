@@ -72,6 +72,29 @@ class BprSums(NamedTuple):
     skipped: int  # rows without a zero
 
 
+# --- sampled entries of a binary matrix -------------------------------------------------------------------------
+
+
+class EntrySides(NamedTuple):
+    """Natural parameters m / s and 1 / s of what n entries touch, one row an entry; the last of a side is its bias."""
+
+    u_first: F64  # (n, D + 1)
+    u_second: F64
+    v_first: F64
+    v_second: F64
+    z_first: F64  # (n,)
+    z_second: F64
+
+
+class Motion(NamedTuple):
+    """How parameters of one kind move, for each entry."""
+
+    rate: F64  # (n,) ρ
+    weight: F64  # (n,) 1 / p(j|i), 1 / p(i|j) or 1 / p(i, j)
+    prior_first: F64  # (n,) m0 / s0
+    prior_second: F64  # (n,) 1 / s0
+
+
 # --- SBMF -----------------------------------------------------------------------------------------------------
 
 
