@@ -7,6 +7,7 @@ namespace dyads {
 void bind_bpr(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_formulas(nb::module_& m);
+void bind_products(nb::module_& m);
 void bind_team(nb::module_& m);
 void bind_words(nb::module_& m);
 
@@ -18,6 +19,7 @@ NB_MODULE(DYADS_MODULE, m) {
     dyads::bind_bpr(m);
     dyads::bind_chains(m);
     dyads::bind_formulas(m);
+    dyads::bind_products(m);
     dyads::bind_team(m);
     dyads::bind_words(m);
 }

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from dyads.kernels.shapes import BprCheck, BprCheckSums, BprData, BprItems, BprShared, BprSums, BprUsers
+from dyads.kernels.shapes import (
+    BprCheck,
+    BprCheckSums,
+    BprData,
+    BprItems,
+    BprShared,
+    BprSums,
+    BprUsers,
+    NoSums,
+    ProductRows,
+    ProductShared,
+)
+from dyads.pairs import I64, Csr
 from dyads.streams import At, Site, checked
 
 
@@ -23,3 +35,11 @@ def bpr_check(
     """`reference.bpr_check`, summed in float64."""
     run = getattr(core, f"bpr_check_{user.factors.dtype}")
     return BprCheckSums(*run(data, user, item, shared.n_triples, at, int(Site.BPR_CHECK), threads))
+
+
+def row_products(
+    core: Any, csr: Csr, cuts: I64, own: ProductRows, shared: ProductShared, at: At, threads: int
+) -> NoSums:
+    """`reference.row_products` of a whole side, in the precision of the block."""
+    getattr(core, f"row_products_{own.out.dtype}")(*csr, cuts, shared.block, own.out, threads)
+    return NoSums()

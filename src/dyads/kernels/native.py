@@ -127,4 +127,5 @@ def _on_core(kernel: Callable[..., Any]) -> Callable[..., Any]:
 KERNELS: dict[str, Callable[..., Any]] = {
     "bpr": _on_core(entries.bpr),
     "bpr_check": _on_core(entries.bpr_check),
+    "row_products": _on_core(entries.row_products),
 }

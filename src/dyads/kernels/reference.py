@@ -17,6 +17,9 @@ from dyads.kernels.shapes import (
     EntrySides,
     Motion,
     Negatives,
+    NoSums,
+    ProductRows,
+    ProductShared,
     SbmfRows,
     SbmfShared,
     SbmfSums,
@@ -41,6 +44,16 @@ def row_totals(block: Csr, first_row: int, own: Any, shared: None, at: At) -> To
     """Writes the sum of the values of each row."""
     own.taken[:] = row_sums(block.values().astype(np.float64), block.ptr)
     return Totals(float(own.taken.sum()))
+
+
+def row_products(block: Csr, first_row: int, own: ProductRows, shared: ProductShared, at: At) -> NoSums:
+    """Writes X · B for some rows of X: each row's Σ_j x_rj B_j."""
+    own.out[:] = 0
+    some = np.flatnonzero(block.counts())
+    if some.size:
+        parts = block.values().astype(np.float64)[:, None] * shared.block[block.idx]
+        own.out[some] = np.add.reduceat(parts, block.ptr[some], axis=0)
+    return NoSums()
 
 
 # --- Bayesian personalised ranking (Rendle et al. 2009) ------------------------------------------------------------

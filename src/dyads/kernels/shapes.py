@@ -11,6 +11,21 @@ class Totals(NamedTuple):
     total: float
 
 
+# --- sparse times block ------------------------------------------------------------------------------------------
+
+
+class ProductRows(NamedTuple):
+    out: F32  # (n, K)
+
+
+class ProductShared(NamedTuple):
+    block: F32  # (J, K)
+
+
+class NoSums(NamedTuple):
+    pass
+
+
 # --- Bayesian personalised ranking ----------------------------------------------------------------------------
 
 
