@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -142,7 +143,7 @@ def _known(rows: Any, names: Any, values: Any, other: Vocabulary, n_rows: int, s
             f"{unknown.size} of {numbers.size} {_other(side)}s of the given histories, such as "
             f"{names[int(unknown[0])]!r}, are not known to the model and were left out",
             UnknownIdWarning,
-            stacklevel=5,
+            stacklevel=_outside(),
         )
     if not np.isfinite(values).all():
         bad = int(np.argmax(~np.isfinite(values)))
@@ -152,6 +153,14 @@ def _known(rows: Any, names: Any, values: Any, other: Vocabulary, n_rows: int, s
     keep = numbers >= 0
     block = csr(rows[keep], numbers[keep], np.asarray(values)[keep], n_rows, len(other), "mean")
     return block._replace(val=None) if (block.values() == 1).all() else block
+
+
+def _outside() -> int:
+    """How many frames above the caller of this function whoever asked the library stands, as `stacklevel` counts."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "dyads":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _from_matrix(model: Model, given: Any, width: int, n_asked: int | None, side: str) -> Csr:
@@ -194,15 +203,8 @@ def as_list(ids: Any, side: str) -> list[Any]:
 def pair_numbers(model: Model, pairs: Any) -> tuple[I64, I64]:
     """Row and column numbers of pairs by id: Pairs, a list of (user, item), or an array of two columns."""
     if isinstance(pairs, Pairs):
-        users = model.users_.numbers(pairs.users.ids(), missing="negative", side="user")[pairs.rows()]
-        items = model.items_.numbers(pairs.items.ids(), missing="negative", side="item")[pairs.columns()]
-        for numbers, vocabulary, own, side in (
-            (users, pairs.users, pairs.rows(), "user"),
-            (items, pairs.items, pairs.columns(), "item"),
-        ):
-            if (numbers < 0).any():
-                known = model.users_ if side == "user" else model.items_
-                known.numbers(vocabulary.ids(own[numbers < 0]), side=side)  # raises the error that names the first
+        users = _numbers(model.users_, pairs.users, pairs.rows(), "user")
+        items = _numbers(model.items_, pairs.items, pairs.columns().astype(np.int64), "item")
         return users, items
     listed = pairs.tolist() if hasattr(pairs, "tolist") else list(pairs)
     for place, pair in enumerate(listed):
@@ -212,6 +214,16 @@ def pair_numbers(model: Model, pairs: Any) -> tuple[I64, I64]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     users = model.users_.numbers([pair[0] for pair in listed], side="user")
     return users, model.items_.numbers([pair[1] for pair in listed], side="item")
+
+
+def _numbers(own: Vocabulary, theirs: Vocabulary, used: I64, side: str) -> I64:
+    """The model's numbers of the used ids of another vocabulary."""
+    if theirs is own or theirs == own:
+        return used
+    found = own.numbers(theirs.ids(), missing="negative", side=side)[used]
+    if (found < 0).any():
+        own.numbers(theirs.ids(used[found < 0]), side=side)  # raises the error that names the first
+    return found
 
 
 def check_n(N: Any) -> int:
