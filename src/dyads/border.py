@@ -69,7 +69,7 @@ def _untaken(model: Model, block: Csr, at: int, pairs: Pairs | None) -> DataErro
     row, column = int(np.searchsorted(block.ptr, at, side="right") - 1), int(block.idx[at])
     place = f"row {row}, column {column}"
     if pairs is not None:
-        place = f"user {pairs.users.ids([row])[0]!r}, item {pairs.items.ids([column])[0]!r}"
+        place = f"user {pairs.users.ids([row]).tolist()[0]!r}, item {pairs.items.ids([column]).tolist()[0]!r}"
     kind, cure = ("ones", "0.") if model.data == "binary" else ("whole counts", "0.")
     return DataError(
         f"value {float(block.values()[at])!r} ({place}) is not what {type(model).__name__} takes, which is {kind}: "

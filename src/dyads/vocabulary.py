@@ -156,7 +156,7 @@ class Vocabulary:
         if self.kind == other.kind == "range":
             return (self if len(self) >= len(other) else other), np.arange(len(other))
         if "strings" in (self.kind, other.kind) and self.kind != other.kind:
-            mine, new = self.ids([0])[0], other.ids([0])[0]
+            (mine,), (new,) = self.ids([0]).tolist(), other.ids([0]).tolist()
             raise DataError(f"ids such as {mine!r} and {new!r} do not mix: make all of them strings or all numbers")
         theirs = other.content()
         found = self._find(theirs)
