@@ -125,11 +125,26 @@ def _from_mapping(given: Mapping[Any, Any], other: Vocabulary, asked: list[Any],
                 f"the history {history!r} of {side} {one!r} is no list of {_other(side)}s: put it in a list"
             )
         for entry in history.items() if isinstance(history, Mapping) else history:
-            name, value = entry if isinstance(entry, tuple) else (entry, 1.0)
+            name, value = _entry(entry, one, side)
             rows.append(row)
             names.append(name)
-            values.append(float(value))
+            values.append(value)
     return _known(np.array(rows, dtype=np.int64), names, np.array(values), other, len(asked), side)
+
+
+def _entry(entry: Any, one: Any, side: str) -> tuple[Any, float]:
+    """An id of a history and its value, which is one where only the id stands there."""
+    if not isinstance(entry, tuple):
+        return entry, 1.0
+    other = _other(side)
+    if len(entry) != 2:
+        raise DataError(f"{entry!r} of {side} {one!r} is no {other}: give an id or (id, value)")
+    name, value = entry
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        raise DataError(
+            f"value {value!r} of {other} {name!r} is no number: give a whole or decimal number, or leave it out"
+        )
+    return name, float(value)
 
 
 def _known(rows: Any, names: Any, values: Any, other: Vocabulary, n_rows: int, side: str) -> Csr:
@@ -165,7 +180,10 @@ def _outside() -> int:
 
 def _from_matrix(model: Model, given: Any, width: int, n_asked: int | None, side: str) -> Csr:
     if not sparse.issparse(given) and not hasattr(given, "__array__") and not isinstance(given, (list, tuple)):
-        raise DataError(f"a {type(given).__name__} is no history: give a matrix, Pairs, or a mapping from ids to lists")
+        raise DataError(
+            f"an object of type {type(given).__name__} is no history: give a matrix, Pairs, or a mapping from ids to "
+            "lists"
+        )
     rows = Pairs.from_matrix(given)
     n, columns = rows.shape
     if columns != width:
@@ -183,7 +201,7 @@ def _from_matrix(model: Model, given: Any, width: int, n_asked: int | None, side
     return rows.by_user
 
 
-# --- ids -----------------------------------------------------------------------------------------------------------
+# --- ids -------------------------------------------------------------------------------------------------------------------
 
 
 def is_one(ids: Any) -> bool:
@@ -206,6 +224,9 @@ def pair_numbers(model: Model, pairs: Any) -> tuple[I64, I64]:
         users = _numbers(model.users_, pairs.users, pairs.rows(), "user")
         items = _numbers(model.items_, pairs.items, pairs.columns().astype(np.int64), "item")
         return users, items
+    refuse_frame(pairs)
+    if not hasattr(pairs, "__iter__") or isinstance(pairs, (str, bytes)):
+        raise DataError(f"{pairs!r} holds no pairs: give a list of (user, item), an array of two columns, or Pairs")
     listed = pairs.tolist() if hasattr(pairs, "tolist") else list(pairs)
     for place, pair in enumerate(listed):
         if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
