@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from contract.cases import N_ITEMS, N_USERS
+from contract.cases import N_ITEMS, N_USERS, SETS
 from scipy import sparse
 
 from dyads.errors import ConfigError, DataError, DyadsError, UnknownIdError
@@ -16,6 +16,13 @@ from dyads.models import method
 from dyads.pairs import Pairs, csr
 
 NAN, INF = float("nan"), float("inf")
+
+
+# These are of Python alone, and need no second set of kernels.
+@pytest.fixture(params=SETS[-1:], autouse=True)
+def kernels(request, monkeypatch):
+    monkeypatch.setenv("DYADS_KERNELS", request.param)
+    return request.param
 
 
 def quiet(case, X, **more):

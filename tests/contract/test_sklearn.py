@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.cases import CASES
+from contract.cases import CASES, SETS
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError as TheirNotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
@@ -17,6 +17,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dyads.errors import ConfigError
 from dyads.models import method
 from dyads.state import arrays_equal
+
+
+# These are of Python alone, and need no second set of kernels.
+@pytest.fixture(params=SETS[-1:], autouse=True)
+def kernels(request, monkeypatch):
+    monkeypatch.setenv("DYADS_KERNELS", request.param)
+    return request.param
+
 
 # scikit-learn's checks that a method does not pass, each with its reason: none.
 EXPECTED: dict[str, dict[str, str]] = {case.name: {} for case in CASES}
