@@ -157,7 +157,7 @@ def _pairs(where: str, found: Numbered, rule: str) -> Pairs:
             raise DataError(f"{where}: {side} is the empty string in row {row} (from 0): drop the row or fill it")
     if rule == "sum" and found.values is not None and (found.values < 0).any():
         at = int(np.argmax(found.values < 0))
-        user, item = found.users.ids(found.rows[at : at + 1])[0], found.items.ids(found.columns[at : at + 1])[0]
+        (user,), (item,) = found.users.ids(found.rows[[at]]).tolist(), found.items.ids(found.columns[[at]]).tolist()
         raise DataError(
             f"{where}: {float(found.values[at])} for user {user!r} and item {item!r} is a negative count: drop the "
             "row, or give duplicates='mean' if values are ratings"

@@ -54,8 +54,8 @@ class Vocabulary:
         made, numbers = Vocabulary.factorize(ids, side)
         if len(made) < numbers.size:
             again = int(np.argmin(np.diff(numbers) == 1)) + 1  # the first that is not new
-            name, place = made.ids(numbers[[again]])[0], int(np.argmax(numbers == numbers[again]))
-            raise DataError(f"{side} id {name!r} stands at places {place} and {again}: give it once")
+            (name,), place = made.ids(numbers[[again]]).tolist(), int(np.argmax(numbers == numbers[again]))
+            raise DataError(f"{side} {name!r} stands at places {place} and {again}: give it once")
         return made
 
     @staticmethod

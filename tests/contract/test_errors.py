@@ -189,7 +189,7 @@ def test_what_is_no_id_is_named(model, bad):
             ask(bad)
 
 
-@pytest.mark.parametrize(("bad", "text"), [([1.5], "id 1.5 at place 0 is of type float"), ([None], "is missing")])
+@pytest.mark.parametrize(("bad", "text"), [([1.5], "user 1.5 at place 0 is of type float"), ([None], "is missing")])
 def test_what_is_no_id_in_a_list_is_named(model, bad, text):
     with said(DataError, text):
         model.recommend(bad)
@@ -224,7 +224,7 @@ def test_an_unknown_id_is_an_index_and_a_key_error(model):
         ({"new": {"ítem 1": "five"}}, "value 'five' of item 'ítem 1' is no number"),
         ({"new": {"ítem 1": None}}, "value None of item 'ítem 1' is no number"),
         ({"new": [("ítem 1", 1.0, 2.0)]}, "('ítem 1', 1.0, 2.0) of user 'new' is no item: give an id or (id, value)"),
-        ({"new": ["ítem 1", 3]}, "item ids are of mixed types, such as 'ítem 1' and 3"),
+        ({"new": ["ítem 1", 3]}, "items are of mixed types, such as 'ítem 1' and 3"),
         (7, "an object of type int is no history: give a matrix, Pairs, or a mapping from ids to lists"),
         ("new", "an object of type str is no history"),
     ],
@@ -270,7 +270,7 @@ def test_rows_are_not_placed_by_nothing(model, which):
         (np.zeros((2, 3)), "pair [0.0, 0.0, 0.0] at place 0 is not (user, item)"),
         (5, "5 holds no pairs: give a list of (user, item), an array of two columns, or Pairs"),
         (None, "None holds no pairs"),
-        ([("user 1", None)], "item id None at place 0 is missing"),
+        ([("user 1", None)], "item None at place 0 is missing"),
     ],
 )
 def test_pairs_that_cannot_be_are_named(model, given, text):
