@@ -155,7 +155,7 @@ def test_ten_million_users_open_in_under_a_second(tmp_path, kind):
     n = 10_000_000
     matrix = sparse.csr_array((np.ones(n, np.float32), np.arange(n) % 100, np.arange(n + 1)), shape=(n, 100))
     users = None if kind == "range" else Vocabulary.of(np.char.mod("user%012d", np.arange(n)), "user")
-    model = dyads.BPR(n_factors=8, n_entries=1024, random_state=0)
+    model = dyads.BPR(n_factors=2, n_entries=1024, random_state=0)
     model.fit(Pairs.from_matrix(matrix, users), show_progress=False).save(tmp_path / "m.dyads")
     due = model.recommend("new", {"new": [3, 4]}, N=5, recalculate_user=True)[0].tolist()
     seconds = []
