@@ -78,7 +78,10 @@ class SbmfPast(NamedTuple):
 def _is_clip(value: Any) -> bool:
     if value is None or value == "data":
         return True
-    return isinstance(value, tuple) and len(value) == 2 and all(np.isfinite(x) for x in value) and value[0] < value[1]
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    numbers = all(isinstance(x, (int, float, np.integer, np.floating)) and np.isfinite(x) for x in value)
+    return numbers and value[0] < value[1]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
