@@ -136,8 +136,8 @@ def _object(source: Any, wanted: Wanted, rule: str, duplicates: str | None) -> P
     if not isinstance(source, Iterable) or isinstance(source, (Mapping, bytes)):
         lazy = "; call its collect() first" if hasattr(source, "collect") else ""
         raise DataError(
-            f"pairs cannot be read from a {name}{lazy}: give a path, a data frame, a matrix, or an iterable of "
-            "(user, item)"
+            f"pairs cannot be read from an object of type {name}{lazy}: give a path, a data frame, a matrix, or an "
+            "iterable of (user, item)"
         )
     from dyads.sources.triples import triples
 
