@@ -20,7 +20,7 @@ from dyads.cli.screen import flush, tell
 from dyads.errors import DyadsError
 
 WRONG, INTERRUPTED, UNREAD = 2, 130, 141
-COMMANDS = ("demo", "fit", "recommend")
+COMMANDS = ("demo", "fit", "recommend", "evaluate", "info", "doctor")
 EXAMPLE = """\b
 Example:
   dyads fit clicks.csv --user visitor --item page --model bpr -o model.dyads

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dyads.errors import ConfigError
+
 if TYPE_CHECKING:
+    from dyads.model import Model
     from dyads.pairs import Pairs
 
 _NAMES = ("user", "item", "value", "delimiter", "header", "format", "duplicates")
@@ -44,6 +47,13 @@ def read(path: str, layout: dict[str, Any]) -> Pairs:
     columns = {name: column(layout[name]) for name in ("user", "item", "value")}
     cut = {"\\t": "\t", "tab": "\t"}.get(layout["delimiter"], layout["delimiter"])
     return dyads.read(path, **{**layout, **columns, "delimiter": cut})
+
+
+def check_values(model: Model, path: str, layout: dict[str, Any]) -> None:
+    """Refuse ratings without a column of ratings; files of matrices have no columns, and hold values."""
+    end = layout["format"] or path.lower().removesuffix(".gz").rpartition(".")[2]
+    if model.data == "ratings" and layout["value"] is None and end not in ("mtx", "npz"):
+        raise ConfigError(f"{type(model).__name__} learns from ratings: name their column in {path} with --value")
 
 
 def column(text: str | None) -> str | int | None:

@@ -21,14 +21,15 @@ Examples:
   dyads demo --copy purchases.csv
 """
 INTRODUCTION = """\
-{shoppers} shoppers bought {purchases} things among {products} products. The log is synthetic: everyone has a home aisle
-and a second one, of which the models are not told.
+{shoppers} shoppers made {purchases} purchases of {products} products. The log is synthetic: everyone has a home
+aisle and a second one, and the models are not told which.
 
-One purchase of each shopper is held out. How high does it stand among all that the shopper has not bought?
+One purchase of each shopper is held out. How high does it stand among what the shopper has not bought?
 """
 SCORES = """
-SBMF was fitted to the whole table, 1 for what was bought and 0 for what was not: a score is what it expects of a cell,
-std the standard deviation of that over {draws} draws from the posterior. * marks the purchase that was held out.
+SBMF was fitted to the whole table, 1 where something was bought and 0 elsewhere. A score is what it
+expects of a cell, std the standard deviation of that over {draws} draws from the posterior (for ones and
+zeros, whose noise is not Gaussian, a rough one). * marks the purchase that was held out.
 """
 NEXT = """\
 Type next:
@@ -43,7 +44,7 @@ Type next:
 @click.option("--seed", type=click.IntRange(0, 2**63), default=0, show_default=True, help="The seed.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 def command(copy: str | None, seed: int, quiet: bool) -> None:
-    """Fit, evaluate and recommend on the purchase log that ships with dyads."""
+    """Fit, evaluate and recommend on the log that ships."""
     from dyads.synthetic import SHIPPED
 
     if copy is not None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from dyads.cli.data import data_options, read
+from dyads.cli.data import check_values, data_options, read
 from dyads.cli.screen import tell
 from dyads.cli.settings import built, fit_options
 from dyads.cli.table import check_folder
+from dyads.errors import ConfigError
 
 EXAMPLE = """\b
 Examples:
@@ -27,9 +28,11 @@ Examples:
 @click.option("--model", default="bpr", show_default=True, metavar="NAME", help="bpr, sbmf or popularity.")
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where the model goes.")
 @data_options
-@fit_options
+@fit_options()
 @click.option("--checkpoint", metavar="DIR", help="Keep the fit in this folder, for --resume after Ctrl-C or a kill.")
-@click.option("--every", type=int, metavar="N", help="Ticks between checkpoints. Without: every 30 seconds.")
+@click.option(
+    "--every", type=click.IntRange(1), metavar="N", help="Ticks between checkpoints. Without: every 30 seconds."
+)
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, where there is one.")
 @click.option("--without-pairs", is_flag=True, help="A smaller file, without the pairs of the fit.")
 def command(data: str, output: str, layout: dict[str, Any], **given: Any) -> None:
@@ -38,8 +41,10 @@ def command(data: str, output: str, layout: dict[str, Any], **given: Any) -> Non
     DATA is CSV, TSV or any delimited text, FIMI baskets, Matrix Market, scipy's npz (all of these also gzipped), or
     Parquet.
     """
-    check_folder(output)
+    check_folder(output, data)
+    _check_keeping(given["checkpoint"], given["every"], given["resume"])
     model = built(given["model"], given["settings"], given["seed"], given["jobs"])
+    check_values(model, data, layout)
     pairs = read(data, layout)
     keeping = {name: given[name] for name in ("checkpoint", "every", "resume")}
     try:
@@ -52,8 +57,20 @@ def command(data: str, output: str, layout: dict[str, Any], **given: Any) -> Non
         tell(_summary(model, output))
 
 
+def _check_keeping(folder: str | None, every: int | None, resume: bool) -> None:
+    for option, given in (("--resume", resume), ("--every", every is not None)):
+        if given and folder is None:
+            raise ConfigError(f"{option} is for a fit that is kept in a folder: name it with --checkpoint DIR")
+    if folder is not None and not resume and _kept(folder):
+        raise ConfigError(f"--checkpoint {folder} holds a fit: add --resume to go on with it, or name another folder")
+
+
+def _kept(folder: str) -> bool:
+    return any(Path(folder).glob("checkpoint-*.dyads"))
+
+
 def _tell_kept(folder: str | None) -> None:
-    if folder is not None and any(Path(folder).glob("checkpoint-*.dyads")):
+    if folder is not None and _kept(folder):
         tell(f"dyads: the fit is kept in {folder}; the same command with --resume goes on with it")
 
 

@@ -29,16 +29,16 @@ Examples:
 @click.option("-n", "count", type=click.IntRange(1), default=10, show_default=True, help="Items for each user.")
 @click.option("--with-liked", is_flag=True, help="Also items that the user has already.")
 @click.option("--rank-by", default="answer", show_default=True, metavar="WHAT", help="answer or mean.")
-@click.option("--std", is_flag=True, help="Also the standard deviation of the answer.")
+@click.option("--std", is_flag=True, help="Also the answer's standard deviation: how little the model knows it.")
 @click.option("--history", metavar="FILE", help="Place users, new ones too, by the pairs in FILE, without a refit.")
 @click.option("--columns", metavar="USER,ITEM[,VALUE]", help="The columns of --history, by name or number from 0.")
 @click.option("--output", "-o", metavar="FILE", help="Write .csv, .json or .parquet instead of printing.")
-@click.option("--format", "shown_as", type=click.Choice(SCREEN), default="table", help="How to print.")
+@click.option("--as", "shown_as", type=click.Choice(SCREEN), default="table", help="How to print.")
 def command(model: str, users: tuple[str, ...], output: str | None, **given: Any) -> None:
     """Recommend items by a saved MODEL."""
     import dyads
 
-    check_output(output)
+    check_output(output, model, given["history"], given["users_from"])
     texts = asked(users, given["users_from"], given["everyone"])
     if texts is None and not given["everyone"] and given["history"] is None:
         raise ConfigError("nobody is asked about: give --user ID, --users-from FILE, --all, or --history FILE")
@@ -53,7 +53,7 @@ def _table(model: Model, texts: list[str] | None, given: dict[str, Any]) -> Tabl
     history = None if given["history"] is None else _history(model, given["history"], given["columns"])
     known = model.users_ if history is None else history.users
     who = known.ids().tolist() if texts is None else typed(texts, known)
-    if history is not None:
+    if history is not None and texts is not None:
         known.numbers(who, side="user")  # an id that is not in the history is an error, not an empty history
     if given["std"] and is_point(model):
         raise ConfigError(f"{type(model).__name__} is a point estimate and has no spread: leave --std out")

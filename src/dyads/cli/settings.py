@@ -14,19 +14,40 @@ from dyads.errors import ConfigError
 if TYPE_CHECKING:
     from dyads.model import Model
 
-_OPTIONS = (
-    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A hyper-parameter; may come often."),
-    click.option("--seed", type=int, help="The seed; the same one gives the same result. Without: a fresh one."),
-    click.option("--jobs", type=int, help="Threads; never changes a result. Without: every core."),
-    click.option("--quiet", "-q", is_flag=True, help="No progress."),
-)
+
+def fit_options(seed: int | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of a command that fits models; without `seed` every run has a fresh one."""
+    fresh = "Without: a fresh one." if seed is None else f"Without: {seed}."
+    options = (
+        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter; may come often."),
+        click.option("--seed", type=int, default=seed, help=f"The same seed gives the same result. {fresh}"),
+        click.option("--jobs", type=int, help="Threads; never changes a result. Without: every core."),
+        click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
+    )
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorated
 
 
-def fit_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that fits models."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+def shared_out(settings: tuple[str, ...], names: list[str]) -> dict[str, tuple[str, ...]]:
+    """What is set of each model: `bpr.n_factors=20` of one, `n_factors=20` of all that have it."""
+    from dyads.models import method
+
+    known = {name: {one.name for one in fields(method(name))} for name in names}
+    shares: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    for setting in settings:
+        which, dot, _ = setting.partition("=")[0].partition(".")
+        takers = [name for name in names if (name == which if dot else which in known[name])]
+        if not takers:
+            what = f"model {which!r}" if dot else f"parameter {which!r}"
+            raise ConfigError(f"--set {setting} is for no model here: there is no {what} in {', '.join(names)}")
+        for name in takers:
+            shares[name] += (setting.removeprefix(f"{which}.") if dot else setting,)
+    return shares
 
 
 def built(name: str, settings: tuple[str, ...], seed: int | None, jobs: int | None) -> Model:

@@ -22,21 +22,24 @@ FORMATS = ("csv", "json", "parquet")
 SCREEN = (*FORMATS[:2], "table")  # what can be printed
 
 
-def check_output(path: str | None) -> None:
-    """Refuse a file that could not be written, before any work is done for it."""
-    if path is None:
-        return
-    _format(path)
-    check_folder(path)
+def check_output(path: str | None, *inputs: str | None) -> None:
+    """Refuse a table that could not be written, before any work is done for it."""
+    if path is not None:
+        _format(path)
+        check_folder(path, *inputs)
 
 
-def check_folder(path: str) -> None:
-    """Refuse a file in a folder that is not there, or that is one."""
+def check_folder(path: str, *inputs: str | None) -> None:
+    """Refuse a file that is a folder or one of the inputs, or has no folder that takes it."""
+    if any(given is not None and os.path.realpath(given) == os.path.realpath(path) for given in inputs):
+        raise ConfigError(f"--output {path} is what is read from: give another name")
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         raise ConfigError(f"--output {path} is a folder: give the name of a file")
     if not os.path.isdir(folder):
         raise ConfigError(f"--output {path} cannot be written, for {folder} is no folder: make it first")
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"--output {path} cannot be written, for {folder} takes no files from you: choose another")
 
 
 def put(table: Table, output: str | None, shown_as: str) -> None:
