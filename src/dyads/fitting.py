@@ -36,7 +36,7 @@ def fit(
     directory, every, resume = keeping
     with (
         keeper(model, pairs, directory, resume, _seed(model, before)) as kept,
-        progress.reporter(show_progress, type(model).__name__) as tell,
+        progress.reporter(show_progress, type(model).__name__, model.chains()) as tell,
     ):
         watch = loop.Watch(tell, callback, kept, every)
         run = loop.run(model, pairs, engine, kept.seed, watch, None if before is None else before.states)

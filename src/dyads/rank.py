@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dyads.errors import DataError
 from dyads.pairs import F64, I64, Csr
 from dyads.posterior import Posterior, clipped, scores
 from dyads.state import RowPosterior
@@ -29,6 +30,10 @@ def top(values: F64, n: int) -> tuple[I64, F64]:
     m = min(n, columns)
     if m == 0 or rows == 0:
         return numbers, best
+    if np.isnan(values).any():
+        raise DataError(
+            "some scores are no numbers (NaN): the model's file was altered, or its fit diverged; fit again"
+        )
     least = np.partition(values, columns - m, axis=1)[:, columns - m, None]
     above, equal = values > least, values == least
     room = m - above.sum(axis=1, keepdims=True)
@@ -65,7 +70,7 @@ def recommend(
     best = np.concatenate([p[1] for p in parts]) if parts else np.empty((0, n))
     if candidates is not None:
         numbers = np.where(numbers < 0, -1, np.append(candidates, -1)[numbers])
-    return numbers, (clipped(posterior, best) if by == "answer" and posterior.clip is not None else best)
+    return numbers, (np.where(numbers < 0, best, clipped(posterior, best)) if by == "answer" else best)
 
 
 def nearest(rows: F64, table: F64, n: int, exclude: Csr | None, among: I64 | None) -> tuple[I64, F64]:

@@ -133,7 +133,7 @@ def similar(model: Model, ids: Any, rows: F64, N: int, limits: tuple[Any, Any], 
 
 def _histories(model: Model, ids: Any, given: Any, which: str) -> Csr:
     if given is None:
-        raise ConfigError(f"a {which} is placed by its pairs: give {_pairs_name(which)}")
+        raise ConfigError(f"{which}s are placed by their pairs: give {_pairs_name(which)}")
     return border.histories(model, given, border.as_list(ids, which), which)
 
 
@@ -177,23 +177,32 @@ def predict(model: Model, users: I64, items: I64, return_std: bool, with_noise: 
 
 def score(model: Model, X: Any) -> float:
     """Held-out mean log probability, minus the RMSE, or recall@10, by the answer."""
-    border.refuse_frame(X)
-    held_out = X if isinstance(X, Pairs) else Pairs.from_matrix(X)
-    if not isinstance(X, Pairs) and held_out.shape != (len(model.users_), len(model.items_)):
-        raise DataError(
-            f"a matrix of shape {held_out.shape} cannot be scored by a model of {len(model.users_)} users and "
-            f"{len(model.items_)} items: its rows are the fitted users; X has {held_out.shape[1]} features, but "
-            f"{type(model).__name__} is expecting {len(model.items_)} features as input"
-        )
-    block = border.as_taken(model, held_out.by_user, held_out)
-    users, items = border.pair_numbers(model, Pairs(held_out.users, held_out.items, block))
-    values = block.values().astype(np.float64)
+    users, items, values = _held_out(model, X)
     if model.answer == "relevance":
         return _recall(model, users, items)
     said = predict(model, users, items, return_std=False, with_noise=False)
     if model.answer == "rating":
         return -float(np.sqrt(np.mean((said - values) ** 2)))
     return float(np.average(np.log(said), weights=values))
+
+
+def _held_out(model: Model, X: Any) -> tuple[I64, I64, F64]:
+    """Row and column numbers of held-out pairs, and their values."""
+    border.refuse_frame(X)
+    given = X if isinstance(X, Pairs) else Pairs.from_matrix(X)
+    if not isinstance(X, Pairs):
+        if given.shape != (len(model.users_), len(model.items_)):
+            raise DataError(
+                f"a matrix of shape {given.shape} cannot be scored by a model of {len(model.users_)} users and "
+                f"{len(model.items_)} items: its rows are the fitted users; X has {given.shape[1]} features, but "
+                f"{type(model).__name__} is expecting {len(model.items_)} features as input"
+            )
+        given = Pairs(model.users_, model.items_, given.by_user)
+    block = border.as_taken(model, given.by_user, given)
+    if block.nnz == 0:
+        raise DataError(f"the data hold no pairs (shape={given.shape}): a score needs at least one")
+    users, items = border.pair_numbers(model, Pairs(given.users, given.items, block))
+    return users, items, block.values().astype(np.float64)
 
 
 def _recall(model: Model, users: I64, items: I64) -> float:

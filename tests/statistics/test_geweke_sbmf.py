@@ -1,22 +1,18 @@
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 from geweke import Plan, findings
+from planted_sbmf import FAULTS, TWIN_FAULTS
 
-from dyads.kernels import native, reference
-from dyads.models import sbmf
 from dyads.models.sbmf import SBMF
 from dyads.pairs import Pairs
 
 FALSE_ALARM = 1e-3  # for all numbers together
 FOUND = 1e-6
-SHORT, LONG = Plan(4000, 150, 8), Plan(20_000, 1000, 20)
-FAULTY = Plan(2000, 100, 8)
+SHORT, FAULTY, LONG = Plan(2000, 60, 10), Plan(2000, 60, 40), Plan(10_000, 200, 60)
 CELLS = Pairs.from_matrix(np.arange(30).reshape(6, 5) % 7 != 3)  # 26 of 30 cells
 DIAGONAL = [0, 1, 2, 3, 4]
 
@@ -43,11 +39,15 @@ def numbers(now: Any, values: Pairs) -> dict[str, float]:
         "norm of U V'": np.linalg.norm(product),
         "larger singular value of U V'": np.linalg.norm(product, 2),
         "trace of U V'": product[DIAGONAL, DIAGONAL].sum(),
-        "factors crossed": (u[:, 0] @ u[:, 1]) * (v[:, 0] @ v[:, 1]),
+        "factors of a number": ((u - u.mean(axis=0))[DIAGONAL] * (v - v.mean(axis=0))).sum(),
+        "biases of a number": (b - b.mean())[DIAGONAL] @ (c - c.mean()),
+        "factors crossed": crossed(u) * crossed(v),
         "mean factors": (small.user.mean[1:] * small.item.mean[1:]).sum(),
         "data mean": y.mean(),
         "data spread": y.std(),
         "residual spread": e.std(),
+        "residuals in their law": small.noise_precision * e @ e,
+        "mean residual in its law": np.sqrt(small.noise_precision) * e.mean(),
         "log likelihood": np.log(small.noise_precision) * len(y) / 2.0 - small.noise_precision / 2.0 * e @ e,
     }
     for name, side, x, bias in (("user", small.user, u, b), ("item", small.item, v, c)):
@@ -64,14 +64,10 @@ def numbers(now: Any, values: Pairs) -> dict[str, float]:
     return {name: float(value) for name, value in found.items()}
 
 
-@pytest.fixture(params=["reference", "native"])
-def kernel_set(request, monkeypatch):
-    if request.param == "native" and not native.available():
-        pytest.skip(f"no compiled kernels: {native.why_not()}")
-    if request.param == "native" and "sbmf" not in native.KERNELS:
-        pytest.skip("the sbmf kernel has no compiled form: both sets would run its twin")
-    monkeypatch.setenv("DYADS_KERNELS", request.param)
-    return request.param
+# How the two factors of a side go together; times the same of the other side a change of sign cancels.
+def crossed(x: np.ndarray) -> float:
+    first, second = (x - x.mean(axis=0)).T
+    return first @ second / np.sqrt(first @ first * (second @ second))
 
 
 def test_the_sweep_keeps_the_joint_distribution(kernel_set):
@@ -97,53 +93,27 @@ def test_other_settings_keep_the_joint_distribution(kernel_set, changes):
     assert findings(a_model(**changes), CELLS, numbers, LONG, seed=13)[0].p > FALSE_ALARM
 
 
-# --- planted faults: copies of the product's functions with one line changed -----------------------------------------
+# --- planted faults --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Fault:
-    where: Any  # the module or class that holds the function
-    name: str
-    right: str
-    wrong: str
-
-    def plant(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        function = getattr(self.where, self.name)
-        source = inspect.cleandoc("\n" + inspect.getsource(function))
-        assert source.count(self.right) == 1
-        space = dict(vars(inspect.getmodule(function)))
-        exec(source.replace(self.right, self.wrong), space)
-        monkeypatch.setattr(self.where, self.name, space[self.name])
+@pytest.mark.parametrize(
+    "name", ["dropped term: the squares in lines 3-13", "stale residual: the other side before it moved"]
+)
+def test_a_planted_fault_is_found_in_a_short_run(kernel_set, monkeypatch, name):
+    FAULTS[name].plant(monkeypatch)
+    assert findings(a_model(), CELLS, numbers, SHORT, seed=14)[0].p < FOUND
 
 
-FAULTS = {
-    "dropped term: the prior mean in (20)": Fault(
-        reference, "sbmf", "(shared.precision[c] * shared.mean[c] + pull)", "pull"
-    ),
-    "dropped term: the old value in (20)": Fault(reference, "sbmf", "(e + x[row] * v)", "e"),
-    "dropped term: the squares in lines 3-13": Fault(
-        sbmf,
-        "drawn",
-        "(prior.strength * (mean - prior.mean) ** 2 + spread)",
-        "prior.strength * (mean - prior.mean) ** 2",
-    ),
-    "dropped term: the offset in line 17": Fault(
-        SBMF, "_sweep", "(small.error + n_ratings * small.offset)", "small.error"
-    ),
-    "shared stream: users and items": Fault(SBMF, "_shared", "Site.SBMF_ITEM", "Site.SBMF_USER"),
-    "shared stream: two coordinates": Fault(reference, "sbmf", "z[:, c]", "z[:, min(c, 1)]"),
-    "precision for variance: factors": Fault(reference, "sbmf", "np.sqrt(variance) * z", "z / np.sqrt(variance)"),
-    "precision for variance: offset": Fault(
-        SBMF, "_sweep", "draw.standard_normal() / np.sqrt(precision)", "draw.standard_normal() * np.sqrt(precision)"
-    ),
-    "precision for variance: noise": Fault(
-        SBMF,
-        "_sweep",
-        "/ (self.prior_noise_rate + small.error2 / 2.0)",
-        "* (self.prior_noise_rate + small.error2 / 2.0)",
-    ),
-    "stale residual: between coordinates": Fault(reference, "sbmf", "e += v * (x - new)[row]", "pass"),
-    "stale residual: after the items": Fault(
-        SBMF, "_sweep", '_with_sums(state.small, "item", sums)', '_with_sums(state.small, "item", stale)'
-    ),
-}
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(kernel_set, monkeypatch, name):
+    FAULTS[name].plant(monkeypatch)
+    assert findings(a_model(), CELLS, numbers, FAULTY, seed=15)[0].p < FOUND
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TWIN_FAULTS)
+def test_a_fault_planted_in_the_twin_is_found(monkeypatch, name):
+    monkeypatch.setenv("DYADS_KERNELS", "reference")
+    TWIN_FAULTS[name].plant(monkeypatch)
+    assert findings(a_model(), CELLS, numbers, FAULTY, seed=15)[0].p < FOUND

@@ -16,83 +16,16 @@ from dyads.errors import ConfigError, DataError
 
 DELIMITERS = ("\t", ";", "|", ",", "::", " ")
 SNIFFED = 200  # lines
-_WORDS = frozenset(
-    [
-        "user",
-        "u",
-        "visitor",
-        "customer",
-        "client",
-        "buyer",
-        "account",
-        "member",
-        "session",
-        "device",
-        "reader",
-        "viewer",
-        "listener",
-        "player",
-        "person",
-        "people",
-        "student",
-        "author",
-        "basket",
-        "order",
-        "cart",
-        "transaction",
-        "purchase",
-        "query",
-        "item",
-        "i",
-        "product",
-        "page",
-        "article",
-        "movie",
-        "film",
-        "song",
-        "track",
-        "artist",
-        "book",
-        "game",
-        "app",
-        "course",
-        "paper",
-        "document",
-        "doc",
-        "word",
-        "term",
-        "tag",
-        "category",
-        "url",
-        "sku",
-        "isbn",
-        "asin",
-        "key",
-        "name",
-        "id",
-        "ids",
-        "uid",
-        "iid",
-        "index",
-        "idx",
-        "no",
-        "number",
-        "code",
-        "title",
-        "rating",
-        "score",
-        "value",
-        "count",
-        "counts",
-        "quantity",
-        "amount",
-        "weight",
-        "stars",
-        "time",
-        "timestamp",
-        "date",
-    ]
-)
+_COLUMNS = """
+user u visitor customer client buyer account member session device reader viewer listener player person people student
+author basket order cart transaction purchase query item i product page article movie film song track artist book game
+app course paper document doc word term tag category url sku isbn asin key name id ids uid iid index idx no number
+code title rating score value count counts quantity amount weight stars time timestamp date shopper household patient
+donor owner employee recipe ingredient venue place location restaurant hotel job skill gene drug disease friend
+follower followee source target src dst node feature plays clicks views visits purchases ratings products items users
+pages movies songs books
+"""
+_WORDS = frozenset(_COLUMNS.split())  # of which the names of columns are made
 
 
 class Layout(NamedTuple):
