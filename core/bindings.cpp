@@ -9,6 +9,7 @@ void bind_chains(nb::module_& m);
 void bind_formulas(nb::module_& m);
 void bind_products(nb::module_& m);
 void bind_team(nb::module_& m);
+void bind_topn(nb::module_& m);
 void bind_words(nb::module_& m);
 
 }  // namespace dyads
@@ -21,5 +22,6 @@ NB_MODULE(DYADS_MODULE, m) {
     dyads::bind_formulas(m);
     dyads::bind_products(m);
     dyads::bind_team(m);
+    dyads::bind_topn(m);
     dyads::bind_words(m);
 }

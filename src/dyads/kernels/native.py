@@ -128,4 +128,5 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "bpr": _on_core(entries.bpr),
     "bpr_check": _on_core(entries.bpr_check),
     "row_products": _on_core(entries.row_products),
+    "top_n": _on_core(entries.top_n),
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dyads.kernels.ranking import top_n as top_n
 from dyads.kernels.shapes import (
     BprCheck,
     BprCheckSums,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dyads.pairs import F32, F64, I32, I64
+from dyads.pairs import F32, F64, I32, I64, Csr
 
 
 class Totals(NamedTuple):
@@ -24,6 +24,32 @@ class ProductShared(NamedTuple):
 
 class NoSums(NamedTuple):
     pass
+
+
+# --- top-N -------------------------------------------------------------------------------------------------------
+
+
+class Spread(NamedTuple):
+    """Variances behind a score: a mean m of variance s is ranked by m / sqrt(1 + weight s)."""
+
+    user: F64 | None  # (n, K)
+    item: F32 | None  # (J, K)
+    offset: float
+    weight: float
+
+
+class TopN(NamedTuple):
+    """Which items are best for each row, by the mean over C components of rate_j (offset + u · v_j)."""
+
+    user: F64  # (C, n, K) the rows asked
+    item: F32  # (C, J, K)
+    offset: F64  # (C,)
+    rate: F64 | None  # (C, J); None: one
+    spread: Spread | None  # C = 1 and no rates; None: ranked by the mean alone
+    link: str  # what scores are shown as; rising, so that it moves nothing but ties
+    exclude: Csr | None  # items that are none, one row for each row asked
+    candidates: I64 | None  # the only ones that are, ascending
+    n: int
 
 
 # --- Bayesian personalised ranking ----------------------------------------------------------------------------
