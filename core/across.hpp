@@ -30,19 +30,27 @@ inline Lanes fold_rows(Lanes* x) {
 inline Lanes row_sums(Lanes (&x)[lanes]) { return detail::fold_rows<lanes / 2>(x); }
 inline double row_sums(double (&x)[1]) { return x[0]; }
 
-// Whether a > b in any lane.
-inline bool any_above(Lanes a, Lanes b) {
+// Bit l: whether a > b in lane l.
+inline uint32_t above(Lanes a, Lanes b) {
 #if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 #elif defined(__AVX2__)
-    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
+    return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
 #elif defined(__SSE2__)
-    return _mm_movemask_ps(_mm_cmpgt_ps(a, b)) != 0;
+    return static_cast<uint32_t>(_mm_movemask_ps(_mm_cmpgt_ps(a, b)));
 #else
-    const SignedLanes above = a > b;
-    int32_t any = 0;
-    for (int l = 0; l < lanes; l++) any |= above[l];
-    return any != 0;
+    const SignedLanes greater = a > b;
+    uint32_t bits = 0;
+    for (int l = 0; l < lanes; l++) bits |= greater[l] ? uint32_t{1} << l : 0;
+    return bits;
+#endif
+}
+
+inline Lanes greater(Lanes a, Lanes b) {
+#if defined(__SSE2__)
+    return DYADS_X86(max_ps)(a, b);
+#else
+    return a > b ? a : b;
 #endif
 }
 

@@ -78,7 +78,7 @@ class Minibatch {
                 x[l] = mul_add(load<V>(u + s), load<V>(i + s) - load<V>(j + s), x[l]);
         }
         const V margin = row_sums(x);
-        const V zero{}, one = zero + Item(1);
+        const V zero{}, one = formula::all<V>(1);
         const V tail = formula::exp(margin > zero ? -margin : margin);  // never above 1
         const V pull = (margin > zero ? tail : one) * rates_.rate / (one + tail);
         const V log_sigma = (margin > zero ? zero : margin) - formula::log(one + tail);
@@ -95,7 +95,7 @@ class Minibatch {
 
     void contribution(const Triple& triple, Item pull, Item* out) const {
         const Item *u = row(triple.user), *i = row(triple.one), *j = row(triple.zero);
-        const V push = V{} + pull, shrink = V{} - rates_.shrink;
+        const V push = formula::all<V>(pull), shrink = formula::all<V>(-rates_.shrink);
         for (int64_t s = 0; s < stride_; s += W) {
             const V us = load<V>(u + s), is = load<V>(i + s), js = load<V>(j + s), pulled = push * us;
             store(out + s, mul_add(push, is - js, shrink * us));

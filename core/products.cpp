@@ -54,7 +54,7 @@ class Products {
             const Item* from = block_ + idx[e] * step_ + c;
             if (e + 8 < n)
                 for (int v = 0; v < vectors; v++) __builtin_prefetch(block_ + idx[e + 8] * step_ + c + v * W);
-            const V x = V{} + (val ? static_cast<Item>(val[e]) : Item(1));
+            const V x = formula::all<V>(val ? static_cast<Item>(val[e]) : Item(1));
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) sum[v] = mul_add(x, load<V>(from + v * W), sum[v]);
         }

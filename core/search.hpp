@@ -1,15 +1,17 @@
 // search.hpp: the best items of many users, in float32, with a bound on what was left out.
 //
 // A block of items is packed, then all users go over it, a shard of them at a time. With variances a score is
-// m / sqrt(1 + c s): the variance s of a cell is computed only where the mean m could still carry it above the user's
-// worst kept score, judged by the least and the greatest variance in its panel.
+// m / sqrt(1 + c s).
 #pragma once
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "side.hpp"
+#include "spread.hpp"
 #include "topn.hpp"
 
 namespace dyads::topn {
@@ -44,6 +46,7 @@ class Terms {
 struct Question {
     const Terms& mean;
     const Terms* variance;                  // null: ranked by the mean
+    int64_t groups;                         // products that the variance is the sum of
     float offset, offset_variance, weight;  // of the mean, of the variance, and c
     Field field;
     int64_t n_users, n_best;
@@ -53,17 +56,14 @@ class Search {
   public:
     explicit Search(const Question& question)
         : q_(question), k_(question.mean.size()), kv_(question.variance ? question.variance->size() : 0) {
-        const int64_t n_panels = (q_.field.n + panel - 1) / panel, fit = block_numbers / ((k_ + kv_ + 1) * panel);
-        panels_ = std::clamp<int64_t>(std::min(fit, n_panels), 1, most_panels);
+        const int64_t n_panels = (q_.field.n + panel - 1) / panel, fit = block_numbers / ((k_ + 2 * kv_ + 1) * panel);
+        panels_ = std::max<int64_t>(1, std::min({fit, n_panels, most_panels}));
         means_.get(panels_ * panel * k_);
         lengths_.resize(static_cast<size_t>(panels_));
+        if (kv_) spread_.emplace(q_.groups, kv_ / q_.groups, q_.offset_variance, q_.weight, panels_);
         score_.resize(static_cast<size_t>(q_.n_users * q_.n_best));
         place_.resize(score_.size());
         for (int64_t u = 0; u < q_.n_users; u++) best(u).clear();
-        if (!kv_) return;
-        variances_.get(panels_ * panel * kv_);
-        const int64_t extremes = (2 * panels_ + panel - 1) / panel * panel * kv_;
-        std::fill_n(extremes_.get(extremes), extremes, 0.0f);
     }
 
     int64_t n_blocks() const { return (q_.field.n + panels_ * panel - 1) / (panels_ * panel); }
@@ -76,12 +76,20 @@ class Search {
 
     // Panel p of block b.
     void pack(int64_t b, int64_t p) {
-        const int64_t first = (b * panels_ + p) * panel;
+        const int64_t first = (b * panels_ + p) * panel, n = std::min<int64_t>(panel, q_.field.n - first);
         Lengths& lengths = lengths_[static_cast<size_t>(p)];
-        lengths[0] = pack_items(q_.mean, first, means_.get(0) + p * panel * k_, k_);
-        if (!kv_) return;
-        lengths[1] = pack_items(*q_.variance, first, variances_.get(0) + p * panel * kv_, kv_);
-        pack_extremes(p, std::min<int64_t>(panel, q_.field.n - first));
+        lengths = {};
+        float* to = means_.get(0) + p * panel * k_;
+        if (n < panel) std::fill_n(to, panel * k_, 0.0f);
+        for (int64_t l = 0; l < n; l++) {
+            q_.mean.item(q_.field.item(first + l), to + l, panel);
+            lengths[0] = longer(lengths[0], length(to + l, k_, panel));
+            if (!kv_) continue;
+            float* row = spread_->row(p * panel + l);
+            q_.variance->item(q_.field.item(first + l), row, 1);
+            lengths[1] = longer(lengths[1], length(row, kv_, 1));
+        }
+        if (kv_ && n > 0) spread_->pack(p);
     }
 
     // After all panels of a block.
@@ -92,32 +100,29 @@ class Search {
 
     void look(int64_t b, int64_t shard) {
         const int64_t first = shard * block_users, n = std::min(block_users, q_.n_users - first);
-        Strips mean(q_.mean, first, n), variance;
-        std::vector<float> roots;
-        if (kv_) {
-            variance = Strips(*q_.variance, first, n);
-            roots = bounds(variance, n);
-        }
+        const Strips means(q_.mean, first, n);
+        std::vector<Judge> judges;
+        if (kv_)
+            for (int64_t u = first; u < first + n; u++) judges.emplace_back(*this, u);
         const int64_t last = std::min(panels_, (q_.field.n - b * panels_ * panel + panel - 1) / panel);
         for (int64_t p = 0; p < last; p++)
             for (int64_t s = 0; s < n; s += strip) {
-                const auto tile = product<strip>(mean.at(s), strip, means_.get(0) + p * panel * k_, k_);
+                const auto tile = product<strip>(means.at(s), strip, means_.get(0) + p * panel * k_, k_);
                 for (int64_t u = s; u < std::min(n, s + strip); u++) {
-                    const Lanes(&x)[vectors] = tile.x[u - s];
-                    const int64_t place = (b * panels_ + p) * panel;
                     if (kv_)
-                        judge(x, variance.at(s) + (u - s), roots.data() + (u * panels_ + p) * 2, first + u, place, p);
+                        judge(judges[static_cast<size_t>(u)], tile.x[u - s], first + u, b, p);
                     else
-                        offer(x, first + u, place);
+                        offer(tile.x[u - s], first + u, (b * panels_ + p) * panel);
                 }
             }
     }
 
   private:
+    using Lengths = std::array<double, 2>;
+
     // Users side by side in strips, k outermost.
     class Strips {
       public:
-        Strips() = default;
         Strips(const Terms& terms, int64_t first, int64_t n) : k_(terms.size()) {
             data_.assign(static_cast<size_t>((n + strip - 1) / strip * strip * k_), 0.0f);
             for (int64_t u = 0; u < n; u++)
@@ -126,97 +131,88 @@ class Search {
         const float* at(int64_t u) const { return data_.data() + u * k_; }  // u a multiple of `strip`
 
       private:
-        int64_t k_ = 0;
+        int64_t k_;
         std::vector<float> data_;
     };
 
-    using Lengths = std::array<double, 2>;
+    // What a user brings to the variances of its cells.
+    struct Judge {
+        std::vector<float> terms;
+        UserBound bound;
+        Judge(Search& search, int64_t u) : terms(static_cast<size_t>(search.spread_->step())) {
+            search.q_.variance->user(u, terms.data(), 1);
+            bound = search.spread_->bound(terms.data());
+        }
+    };
 
     static double longer(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 
-    // Gives the greatest length.
-    double pack_items(const Terms& terms, int64_t first, float* to, int64_t k) const {
-        double longest = 0;
-        for (int64_t l = 0; l < panel; l++, to++) {
-            if (first + l < q_.field.n)
-                terms.item(q_.field.item(first + l), to, panel);
-            else
-                for (int64_t i = 0; i < k; i++) to[i * panel] = 0;
-            double square = 0;
-            for (int64_t i = 0; i < k; i++) square += static_cast<double>(to[i * panel]) * to[i * panel];
-            longest = longer(longest, std::sqrt(square));
-        }
-        return longest;
+    static double length(const float* x, int64_t n, int64_t step) {
+        double square = 0;
+        for (int64_t i = 0; i < n; i++) square += static_cast<double>(x[i * step]) * static_cast<double>(x[i * step]);
+        return std::sqrt(square);
     }
 
-    // The least and the greatest of every term in a panel of n items, as two items more.
-    void pack_extremes(int64_t p, int64_t n) {
-        for (int64_t k = 0; k < kv_; k++) {
-            const float* x = variances_.get(0) + (p * kv_ + k) * panel;
-            float* to = extremes_.get(0) + (2 * p / panel * kv_ + k) * panel + 2 * p % panel;
-            const auto [low, high] = std::minmax_element(x, x + std::max<int64_t>(n, 1));
-            to[0] = *low;
-            to[1] = *high;
-        }
-    }
-
-    // sqrt(1 + c s) at both ends of every panel for every user, a little further apart than they are.
-    std::vector<float> bounds(const Strips& users, int64_t n) {
-        const auto slack = static_cast<float>(4 * share_of_error(kv_));
-        std::vector<float> roots(static_cast<size_t>((n + strip) * panels_ * 2));
-        for (int64_t first = 0; first < 2 * panels_; first += panel)
-            for (int64_t s = 0; s < n; s += strip) {
-                const auto tile = product<strip>(users.at(s), strip, extremes_.get(0) + first * kv_, kv_);
-                for (int64_t u = 0; u < strip; u++)
-                    for (int64_t l = 0; l < std::min<int64_t>(panel, 2 * panels_ - first); l++) {
-                        const float variance = tile.x[u][l / lanes][l % lanes] + q_.offset_variance;
-                        const float root = std::sqrt(1 + q_.weight * variance);
-                        roots[static_cast<size_t>((s + u) * panels_ * 2 + first + l)] =
-                            root * (1 + (l % 2 ? slack : -slack));
-                    }
-            }
-        return roots;
-    }
-
-    // `user` holds one user's terms of the variance, `strip` apart.
-    void judge(const Lanes (&x)[vectors], const float* user, const float* root, int64_t u, int64_t place, int64_t p) {
+    void judge(const Judge& judge, const Lanes (&x)[vectors], int64_t u, int64_t b, int64_t p) {
+        constexpr int many = panel / 4;  // cells from which on a whole panel costs less
         const float worst = best(u).worst();
-        const float least = worst >= 0 ? worst * root[0] : worst * root[1];
         Lanes mean[vectors];
         for (int v = 0; v < vectors; v++) mean[v] = x[v] + q_.offset;
-        if (!above(mean, least)) return;
-        const auto variance = product<1>(user, strip, variances_.get(0) + p * panel * kv_, kv_);
-        Lanes score[vectors];
+        if (worst >= 0 && !any_above(mean, worst * std::sqrt(judge.bound.least))) return;
+        uint32_t hopeful[vectors];
+        int n = 0;
         for (int v = 0; v < vectors; v++) {
-            const Lanes s = variance.x[0][v] + q_.offset_variance;
-            score[v] = mean[v] / formula::Number<Lanes>::root(s * q_.weight + 1.0f);
+            hopeful[v] = spread_->hopeful(judge.bound, p, v, mean[v], worst);
+            n += std::popcount(hopeful[v]);
         }
-        offer(score, u, place);
+        const int64_t place = (b * panels_ + p) * panel;
+        if (n >= many) {
+            Lanes score[vectors];
+            spread_->scores(judge.terms.data(), p, mean, score);
+            offer(score, u, place);
+        } else if (n > 0) {
+            enter_some(judge, hopeful, mean, u, place, p);
+        }
     }
 
-    static bool above(const Lanes (&x)[vectors], float least) {
+    [[gnu::noinline]] void enter_some(const Judge& judge, const uint32_t (&hopeful)[vectors],
+                                      const Lanes (&mean)[vectors], int64_t u, int64_t place, int64_t p) {
+        for (int v = 0; v < vectors; v++)
+            for (uint32_t bits = hopeful[v]; bits; bits &= bits - 1) {
+                const int l = v * lanes + std::countr_zero(bits);
+                enter(spread_->score(judge.terms.data(), p * panel + l, mean[v][l - v * lanes]), u, place + l);
+            }
+    }
+
+    static bool any_above(const Lanes (&x)[vectors], float least) {
         Lanes most = x[0];
-        for (int v = 1; v < vectors; v++) most = x[v] > most ? x[v] : most;
-        return any_above(most, Lanes{} + least);
+        for (int v = 1; v < vectors; v++) most = greater(x[v], most);
+        return above(most, formula::all<Lanes>(least)) != 0;
     }
 
     void offer(const Lanes (&x)[vectors], int64_t u, int64_t place) {
-        if (above(x, best(u).worst())) enter(x, u, place);
+        if (any_above(x, best(u).worst())) enter_all(x, u, place);
     }
 
-    [[gnu::noinline]] void enter(const Lanes (&x)[vectors], int64_t u, int64_t place) {
-        float score[panel];
-        for (int v = 0; v < vectors; v++) store(score + v * lanes, x[v]);
+    [[gnu::noinline]] void enter_all(const Lanes (&x)[vectors], int64_t u, int64_t place) {
+        for (int v = 0; v < vectors; v++)
+            for (uint32_t bits = above(x[v], formula::all<Lanes>(best(u).worst())); bits; bits &= bits - 1) {
+                const int l = std::countr_zero(bits);
+                enter(x[v][l], u, place + v * lanes + l);
+            }
+    }
+
+    void enter(float score, int64_t u, int64_t place) {
         Best kept = best(u);
-        for (int64_t l = 0; l < std::min<int64_t>(panel, q_.field.n - place); l++)
-            if (score[l] > kept.worst() && !q_.field.excluded(u, q_.field.item(place + l)))
-                kept.enter(score[l], static_cast<int32_t>(place + l));
+        if (place < q_.field.n && score > kept.worst() && !q_.field.excluded(u, q_.field.item(place)))
+            kept.enter(score, static_cast<int32_t>(place));
     }
 
     const Question q_;
     const int64_t k_, kv_;
     int64_t panels_ = 0;
-    Scratch<float> means_, variances_, extremes_;
+    Scratch<float> means_;
+    std::optional<Spread> spread_;
     std::vector<Lengths> lengths_;
     std::vector<float> score_;
     std::vector<int32_t> place_;

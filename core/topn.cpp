@@ -209,7 +209,7 @@ void top_n(Array<const double, 3> user, Array<const float, 3> item, Array<const 
     given.field = {data_or_null(candidates), candidates ? static_cast<int64_t>(candidates->shape(0)) : mean.n_items,
                    data_or_null(exclude_ptr), data_or_null(exclude)};
     const auto n_best = static_cast<int64_t>(numbers.shape(1));
-    Search search({mean, given.spreads() ? &variance : nullptr,
+    Search search({mean, given.spreads() ? &variance : nullptr, given.spreads() ? variance.size() / variance.k : 0,
                    static_cast<float>(given.spreads() ? given.offsets() : 0), static_cast<float>(given.offset_variance),
                    static_cast<float>(given.weight), given.field, mean.n_users, n_best});
     for (int64_t b = 0; b < search.n_blocks(); b++) {

@@ -20,33 +20,38 @@ inline constexpr int64_t depth = 256;  // products added up in one register
 
 template <int users>
 struct Tile {
-    Lanes x[users][vectors]{};
+    Lanes x[users][vectors];
 };
 
-// Σ over k of `n` products: `step` is the number of users that lie side by side in `left`.
+// Σ over k of n products: `step` users lie side by side in `left`.
 template <int users>
-inline void multiply(Tile<users>& tile, const float* left, int64_t step, const float* right, int64_t n) {
+inline Tile<users> multiply(const float* left, int64_t step, const float* right, int64_t n) {
+    Lanes sum[users][vectors]{};  // in registers, for all its indices are constants
     for (int64_t k = 0; k < n; k++, left += step, right += panel) {
         Lanes item[vectors];
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) item[v] = load<Lanes>(right + v * lanes);
 #pragma GCC unroll 8
         for (int u = 0; u < users; u++) {
-            const Lanes user = Lanes{} + left[u];
+            const Lanes user = formula::all<Lanes>(left[u]);
 #pragma GCC unroll 3
-            for (int v = 0; v < vectors; v++) tile.x[u][v] = mul_add(user, item[v], tile.x[u][v]);
+            for (int v = 0; v < vectors; v++) sum[u][v] = mul_add(user, item[v], sum[u][v]);
         }
     }
+    Tile<users> tile;
+#pragma GCC unroll 8
+    for (int u = 0; u < users; u++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++) tile.x[u][v] = sum[u][v];
+    return tile;
 }
 
 // The same over any number of products: sums of `depth`, added in order.
 template <int users>
 inline Tile<users> product(const float* left, int64_t step, const float* right, int64_t n) {
-    Tile<users> total;
-    multiply<users>(total, left, step, right, std::min(depth, n));
+    Tile<users> total = multiply<users>(left, step, right, std::min(depth, n));
     for (int64_t k = depth; k < n; k += depth) {
-        Tile<users> more;
-        multiply<users>(more, left + k * step, step, right + k * panel, std::min(depth, n - k));
+        const Tile<users> more = multiply<users>(left + k * step, step, right + k * panel, std::min(depth, n - k));
         for (int u = 0; u < users; u++)
             for (int v = 0; v < vectors; v++) total.x[u][v] += more.x[u][v];
     }
