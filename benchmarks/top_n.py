@@ -1,7 +1,7 @@
 """The 10 best of 50,000 items for each user, 50 factors, 50 exclusions each, beside the bare matrix products.
 
-The yardstick is numpy's float32 product of the same blocks with nothing done to the scores, at the best of several block
-sizes, on as many threads, in the same run: python benchmarks/top_n.py [users] [threads ...]
+The yardstick is numpy's float32 product of the same blocks with nothing done to the scores, at the best of several
+block sizes, on as many threads, in the same run: python benchmarks/top_n.py [users] [threads ...]
 
 Operations: 2 · users · 50,000 · 50 for the means; with variances three times as many if every cell were computed.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -79,7 +80,7 @@ def main() -> None:
                 took = []
                 for _ in range(3):  # turn and turn about, so that both see the same machine
                     alone = min(alone, best(yard, 1))
-                    took.append(best(lambda ask=ask: native.KERNELS["top_n"](ask, threads), 1))
+                    took.append(best(partial(native.KERNELS["top_n"], ask, threads), 1))
                 found = f"{min(took):.2f} s, {rate(users, min(took)):.0f} GFLOP/s"
                 print(f"  top {N} by {name}: {found}, {min(took) / alone:.2f} of sgemm")
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "python.hpp"
@@ -25,15 +26,13 @@ class Products {
     // `block` (n, k) row by row, at least one vector wide.
     Products(const Item* block, int64_t step, int64_t k) : block_(block), step_(step), k_(k) {}
 
-    // to[0 .. k - 1] = Σ of one block of entries.
+    // to[0 .. k - 1] = Σ of one block of entries: up to eight vectors of columns in a go.
     void block_sum(const int32_t* idx, const float* val, int64_t n, Item* to) const {
-        int64_t c = 0;
-        while (k_ - c >= 8 * W) c = columns<8>(idx, val, n, c, to);
-        while (k_ - c >= 4 * W) c = columns<4>(idx, val, n, c, to);
-        if (k_ - c >= 2 * W) c = columns<2>(idx, val, n, c, to);
-        if (k_ - c >= W) c = columns<1>(idx, val, n, c, to);
-        if (c < k_)
-            columns<1>(idx, val, n, std::max<int64_t>(0, k_ - W), to);  // the last vector overlaps its neighbour
+        for (int64_t c = 0; c < k_; c += 8 * W) {
+            const int64_t vectors = std::min<int64_t>(8, (k_ - c + W - 1) / W);
+            constexpr auto each = std::make_integer_sequence<int, 8>{};
+            some_columns(vectors, idx, val, n, c, to, each);
+        }
     }
 
     void row_sum(const int32_t* idx, const float* val, int64_t n, Item* part, Item* to) const {
@@ -47,19 +46,28 @@ class Products {
   private:
     static constexpr int W = width<V>;
 
+    template <int... before>
+    void some_columns(int64_t vectors, const int32_t* idx, const float* val, int64_t n, int64_t c, Item* to,
+                      std::integer_sequence<int, before...>) const {
+        ((vectors == before + 1 ? columns<before + 1>(idx, val, n, c, to) : void()), ...);
+    }
+
+    // The last vector ends with the last column and may overlap the one before it, which sums the same numbers.
     template <int vectors>
-    int64_t columns(const int32_t* idx, const float* val, int64_t n, int64_t c, Item* to) const {
+    void columns(const int32_t* idx, const float* val, int64_t n, int64_t c, Item* to) const {
+        const int64_t last = std::max<int64_t>(0, std::min(c + (vectors - 1) * W, k_ - W));
         V sum[vectors]{};
         for (int64_t e = 0; e < n; e++) {
-            const Item* from = block_ + idx[e] * step_ + c;
+            const Item* from = block_ + idx[e] * step_;
             if (e + 8 < n)
                 for (int v = 0; v < vectors; v++) __builtin_prefetch(block_ + idx[e + 8] * step_ + c + v * W);
             const V x = formula::all<V>(val ? static_cast<Item>(val[e]) : Item(1));
 #pragma GCC unroll 8
-            for (int v = 0; v < vectors; v++) sum[v] = mul_add(x, load<V>(from + v * W), sum[v]);
+            for (int v = 0; v < vectors - 1; v++) sum[v] = mul_add(x, load<V>(from + c + v * W), sum[v]);
+            sum[vectors - 1] = mul_add(x, load<V>(from + last), sum[vectors - 1]);
         }
-        for (int v = 0; v < vectors; v++) store_first(to + c + v * W, sum[v], k_ - c - v * W);
-        return c + vectors * W;
+        for (int v = 0; v < vectors - 1; v++) store(to + c + v * W, sum[v]);
+        store_first(to + last, sum[vectors - 1], k_ - last);
     }
 
     const Item* block_;

@@ -38,6 +38,8 @@ from dyads.streams import At, Site, normal
 
 PASSES = 100  # sampled triples per one, where `n_entries` does not say
 MORE_PASSES = 20  # the same for `partial_fit`
+CHUNK = 50_000  # triples of a step, at least
+ROW_TRIPLES = 32  # and for every row, so that copying the rows into a step and out of it costs little
 CHECKED = 8192  # triples behind the objective
 SPREAD = 0.1  # of the first factors
 
@@ -83,7 +85,8 @@ class BPR(Model):
         minibatch = previous[0].small.minibatch if previous else self._minibatch(pairs)
         entries = self.n_entries if self.n_entries is not None else passes * pairs.n_pairs
         ticks = -(-entries // minibatch)
-        return Plan(ticks, mark=max(1, -(-pairs.n_pairs // minibatch)), chunk=max(1, 50_000 // minibatch), tol=self.tol)
+        chunk = max(CHUNK, ROW_TRIPLES * (len(pairs.users) + len(pairs.items))) // minibatch
+        return Plan(ticks, mark=max(1, -(-pairs.n_pairs // minibatch)), chunk=max(1, chunk), tol=self.tol)
 
     def _minibatch(self, pairs: Pairs) -> int:
         """1024, but few enough that a minibatch is a small part of the ones."""
