@@ -2,6 +2,7 @@
 // themselves.
 #include "bpr.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -56,6 +57,8 @@ Packed<Item> packed(const nb::tuple& user, const nb::tuple& item) {
             static_cast<int64_t>(users.shape(1))};
 }
 
+constexpr int most_threads = 64;  // of which each has rows of its own to sum
+
 nb::tuple as_tuple(const Sums& sums) { return nb::make_tuple(sums.log_sigma, sums.correct, sums.skipped); }
 
 template <class V, class Item>
@@ -64,11 +67,12 @@ nb::tuple descend(const nb::tuple& data, const nb::tuple& user, const nb::tuple&
     const Negatives from = negatives(data);
     const Shared given{nb::cast<int64_t>(shared[0]), nb::cast<int64_t>(shared[1]), nb::cast<double>(shared[2]),
                        nb::cast<double>(shared[3]), nb::cast<double>(shared[4])};
+    if (from.n_users + from.n_items >= no_row) throw std::invalid_argument("users and items together are too many");
     const Triples triples(from, address(at), site);
     Descent<V, Item> descent(triples, from.n_ones, packed<Item>(user, item), given, address(at).tick);
     Sums sums;
     run_phases(
-        threads, [&](Phases& phases, Stop& stop) { sums = descent.run(phases, stop); },
+        std::min(threads, most_threads), [&](Phases& phases, Stop& stop) { sums = descent.run(phases, stop); },
         [](int64_t n, int with, const Shard& shard) { run_shards(n, with, shard); });
     return as_tuple(sums);
 }

@@ -52,28 +52,6 @@ struct Packed {
     }
 };
 
-// Which contributions of a slice each part of the rows adds, in triple order.
-class Parts {
-  public:
-    void sort(const uint32_t* rows, int64_t n, int64_t n_parts) {
-        ends_.assign(static_cast<size_t>(n_parts) + 2, 0);
-        order_.resize(static_cast<size_t>(n));
-        for (int64_t e = 0; e < n; e++) ends_[part(rows[e], n_parts) + 1]++;
-        for (size_t q = 1; q < ends_.size(); q++) ends_[q] += ends_[q - 1];
-        for (int64_t e = 0; e < n; e++) order_[ends_[part(rows[e], n_parts)]++] = static_cast<uint32_t>(e);
-    }
-    const uint32_t* begin(int64_t q) const { return order_.data() + (q ? ends_[static_cast<size_t>(q) - 1] : 0); }
-    const uint32_t* end(int64_t q) const { return order_.data() + ends_[static_cast<size_t>(q)]; }
-
-  private:
-    static size_t part(uint32_t row, int64_t n_parts) {
-        const auto scattered = static_cast<uint64_t>(row * 0x9E3779B1u);
-        return row == no_row ? static_cast<size_t>(n_parts) : scattered * static_cast<uint64_t>(n_parts) >> 32;
-    }
-
-    std::vector<uint32_t> ends_, order_;
-};
-
 template <class V, class Item>
 class Descent {
   public:
@@ -100,18 +78,7 @@ class Descent {
             touched_.assign(static_cast<size_t>(n), 0);
         }
         contributions_ = third_.get(3 * length_ * stride_);
-        const int64_t all = shared_.n_minibatches * slices_;
-        const int64_t step = std::clamp<int64_t>(ahead / length_, 1, Phases::most_pieces / 2);
-        drawn_.resize(static_cast<size_t>(std::min(step, all) * length_));
-        order_.resize(static_cast<size_t>(step));
-        for (int64_t first = 0; first < all; first += step) {
-            const int64_t last = std::min(all, first + step);
-            phases.run(last - first, [&](int64_t s) { draw(first + s, s); });
-            for (int64_t s = first; s < last; s++) {
-                if (stop.asked()) return sums_;
-                move(phases, s, s - first);
-            }
-        }
+        if (!every_slice(phases, stop)) return sums_;
         each_row_range(phases, [this](int64_t a, int64_t b) { packed_.unpack(now_, stride_, a, b); });
         return sums_;
     }
@@ -123,18 +90,47 @@ class Descent {
         phases.run(ranges, [&](int64_t r) { work(n * r / ranges, n * (r + 1) / ranges); });
     }
 
-    int64_t size(int64_t slice) const { return std::min(length_, shared_.minibatch - slice % slices_ * length_); }
-    Triple* drawn(int64_t place) { return drawn_.data() + place * length_; }
-
-    void draw(int64_t slice, int64_t place) {
-        const auto tick = static_cast<uint32_t>(tick_ + slice / slices_);
-        triples_.draw(tick, slice % slices_ * length_, size(slice), drawn(place));
-        if (parts_ > 1) order_[static_cast<size_t>(place)].sort(row_numbers(drawn(place)), 3 * size(slice), parts_);
+    // While one stretch of slices is worked off, the next is drawn. False if the work was stopped.
+    bool every_slice(Phases& phases, Stop& stop) {
+        const int64_t all = shared_.n_minibatches * slices_;
+        const int64_t step = std::clamp<int64_t>(ahead / length_, 1, Pieces::most);
+        for (std::vector<Triple>& drawn : drawn_) drawn.resize(static_cast<size_t>(std::min(step, all) * length_));
+        phases.run(std::min(step, all), [this](int64_t s) { draw(s, drawn_[0].data() + s * length_); });
+        for (int64_t first = 0, turn = 0; first < all; first += step, turn = 1 - turn) {
+            const int64_t last = std::min(all, first + step);
+            Triple* const next = drawn_[1 - turn].data();
+            const Piece draw_next = [this, last, next](int64_t s) { draw(last + s, next + s * length_); };
+            const Later later(phases, std::min(step, all - last), draw_next);
+            for (int64_t s = first; s < last; s++) {
+                if (stop.asked()) return false;
+                move(phases, s, drawn_[turn].data() + (s - first) * length_);
+            }
+            phases.finish_later();
+        }
+        return true;
     }
 
-    void move(Phases& phases, int64_t slice, int64_t place) {
+    // Pieces that are not at work any more when it ends.
+    class Later {
+      public:
+        Later(Phases& phases, int64_t n, const Piece& piece) : phases_(phases) { phases.run_later(n, piece); }
+        ~Later() { phases_.settle_later(); }
+        Later(const Later&) = delete;
+        Later& operator=(const Later&) = delete;
+
+      private:
+        Phases& phases_;
+    };
+
+    int64_t size(int64_t slice) const { return std::min(length_, shared_.minibatch - slice % slices_ * length_); }
+
+    void draw(int64_t slice, Triple* to) const {
+        const auto tick = static_cast<uint32_t>(tick_ + slice / slices_);
+        triples_.draw(tick, slice % slices_ * length_, size(slice), to);
+    }
+
+    void move(Phases& phases, int64_t slice, const Triple* triples) {
         const int64_t n = size(slice), pieces = (n + piece - 1) / piece;
-        const Triple* triples = drawn(place);
         const Minibatch<V, Item> minibatch(start_, stride_, rates(slice / slices_));
         Sums sums[longest / piece];
         const auto contribute = [&](int64_t p) {
@@ -143,7 +139,7 @@ class Descent {
         };
         if (parts_ > 1) {
             phases.run(pieces, contribute);
-            phases.run(parts_, [&](int64_t q) { add_part(place, q); });
+            phases.run(parts_, [&](int64_t q) { add_part(triples, n, q); });
         } else {
             for (int64_t p = 0; p < pieces; p++) contribute(p);
             add_all(triples, n);
@@ -164,13 +160,21 @@ class Descent {
         return reinterpret_cast<const uint32_t*>(triples);
     }
 
-    void add_part(int64_t place, int64_t q) {
-        const uint32_t* rows = row_numbers(drawn(place));
-        const Parts& parts = order_[static_cast<size_t>(place)];
-        const uint32_t* end = parts.end(q);
-        for (const uint32_t* e = parts.begin(q); e < end; e++) {
-            if (e + 8 < end) prefetch(rows[e[8]], contributions_ + e[8] * stride_);
-            add(rows[*e], contributions_ + *e * stride_);
+    // The contributions to a part of the rows, in triple order: first which they are, without a branch, then their
+    // sums.
+    void add_part(const Triple* triples, int64_t n, int64_t q) {
+        const uint32_t* rows = row_numbers(triples);
+        const auto parts = static_cast<uint64_t>(parts_), part = static_cast<uint64_t>(q);
+        uint32_t own[3 * longest];
+        int64_t n_own = 0;
+        for (int64_t e = 0; e < 3 * n; e++) {
+            const auto scattered = static_cast<uint64_t>(rows[e] * 0x9E3779B1u);
+            own[n_own] = static_cast<uint32_t>(e);
+            n_own += (scattered * parts >> 32 == part) & (rows[e] != no_row);
+        }
+        for (int64_t i = 0; i < n_own; i++) {
+            if (i + 8 < n_own) prefetch(rows[own[i + 8]], contributions_ + own[i + 8] * stride_);
+            add(rows[own[i]], contributions_ + own[i] * stride_);
         }
     }
 
@@ -209,8 +213,7 @@ class Descent {
     Item *now_ = nullptr, *start_ = nullptr, *contributions_ = nullptr;
     Scratch<Item> memory_, second_, third_;
     std::vector<uint8_t> touched_;
-    std::vector<Triple> drawn_;
-    std::vector<Parts> order_;
+    std::vector<Triple> drawn_[2];
     Sums sums_;
 };
 

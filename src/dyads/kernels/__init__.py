@@ -5,6 +5,7 @@ and draws only through `at`. Compiled, it gets a whole side with the borders of 
 `kernel(csr, cuts, own, shared, at, threads) -> sums`, the sums added in shard order.
 
 An entry kernel is `kernel(data, user, item, shared, at) -> sums`, compiled with `threads` behind: it moves both sides.
+`top_n(ask) -> (numbers, scores)`, compiled with `threads` behind too, is asked by `rank` and by no engine.
 """
 
 from __future__ import annotations
