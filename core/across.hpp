@@ -46,6 +46,8 @@ inline uint32_t above(Lanes a, Lanes b) {
 #endif
 }
 
+inline uint32_t above(double a, double b) { return a > b; }
+
 inline Lanes greater(Lanes a, Lanes b) {
 #if defined(__SSE2__)
     return DYADS_X86(max_ps)(a, b);
@@ -53,9 +55,5 @@ inline Lanes greater(Lanes a, Lanes b) {
     return a > b ? a : b;
 #endif
 }
-
-// The number in lane l, or the number itself.
-inline float lane(Lanes x, int l) { return x[l]; }
-inline double lane(double x, int) { return x; }
 
 }  // namespace dyads

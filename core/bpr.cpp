@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,12 +70,24 @@ nb::tuple descend(const nb::tuple& data, const nb::tuple& user, const nb::tuple&
                        nb::cast<double>(shared[3]), nb::cast<double>(shared[4])};
     if (from.n_users + from.n_items >= no_row) throw std::invalid_argument("users and items together are too many");
     const Triples triples(from, address(at), site);
-    Descent<V, Item> descent(triples, from.n_ones, packed<Item>(user, item), given, address(at).tick);
-    Sums sums;
-    run_phases(
-        std::min(threads, most_threads), [&](Phases& phases, Stop& stop) { sums = descent.run(phases, stop); },
-        [](int64_t n, int with, const Shard& shard) { run_shards(n, with, shard); });
-    return as_tuple(sums);
+    const auto run = [&](auto descent) {
+        Sums sums;
+        run_phases(
+            std::min(threads, most_threads), [&](Phases& phases, Stop& stop) { sums = descent->run(phases, stop); },
+            [](int64_t n, int with, const Shard& shard) { run_shards(n, with, shard); });
+        return as_tuple(sums);
+    };
+    const Packed<Item> rows = packed<Item>(user, item);
+    const uint32_t tick = address(at).tick;
+    if constexpr (width<V> > 1) {
+        if (stride<Item>(rows.k) == width<V>)
+            return run(std::make_unique<Descent<V, Item, 1>>(triples, from.n_ones, rows, given, tick));
+        if (stride<Item>(rows.k) == 2 * width<V>)
+            return run(std::make_unique<Descent<V, Item, 2>>(triples, from.n_ones, rows, given, tick));
+        if (stride<Item>(rows.k) == 4 * width<V>)
+            return run(std::make_unique<Descent<V, Item, 4>>(triples, from.n_ones, rows, given, tick));
+    }
+    return run(std::make_unique<Descent<V, Item>>(triples, from.n_ones, rows, given, tick));
 }
 
 // Σ 1, Σ log σ(x) and Σ log² σ(x) over triples drawn at tick 0.

@@ -5,6 +5,7 @@
 // are added in triple order: no accumulators, no sorting, and the same bits whoever adds them.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -39,68 +40,82 @@ struct Rates {
     Item rate, shrink;  // η, and η λ
 };
 
-template <class V, class Item>
+// A row's numbers, known to the compiler where `vectors` is not 0.
+template <class V, int vectors>
+constexpr int64_t fixed(int64_t stride) {
+    return vectors ? vectors * width<V> : stride;
+}
+
+template <class V, class Item, int vectors = 0>
 class Minibatch {
   public:
-    Minibatch(const Item* table, int64_t stride, Rates<Item> rates) : table_(table), stride_(stride), rates_(rates) {}
+    Minibatch(const Item* table, int64_t stride, Rates<Item> rates)
+        : table_(table), stride_(fixed<V, vectors>(stride)), rates_(rates) {}
 
     // The contributions of n triples, three rows of the table's stride each.
     Sums contributions(const Triple* triples, int64_t n, Item* out) const {
         Sums sums;
+        V log_sigma{};
         for (int64_t t = 0; t < n; t += W) {
             const int64_t m = std::min<int64_t>(W, n - t);
             for (int64_t s = t + W; s < std::min(n, t + 2 * W); s++) prefetch(triples[s]);
-            block(triples + t, m, out + 3 * t * stride_, sums);
+            block(triples + t, m, out + 3 * t * step(), sums, log_sigma);
         }
+        sums.log_sigma = static_cast<double>(sum(log_sigma));
         return sums;
     }
 
   private:
     static constexpr int W = width<V>;
 
-    const Item* row(uint32_t number) const { return table_ + (number == no_row ? 0 : number) * stride_; }
+    struct Rows {
+        const Item *user, *one, *zero;
+    };
+
+    int64_t step() const { return fixed<V, vectors>(stride_); }
+
+    Rows rows(const Triple& t) const {
+        if (t.user == no_row) return {table_, table_, table_};  // any: nothing comes of it
+        return {table_ + t.user * step(), table_ + t.one * step(), table_ + t.zero * step()};
+    }
 
     void prefetch(const Triple& triple) const {
-        const Item *u = row(triple.user), *i = row(triple.one), *j = row(triple.zero);
-        for (int64_t s = 0; s < stride_; s += 64 / static_cast<int64_t>(sizeof(Item))) {
-            __builtin_prefetch(u + s);
-            __builtin_prefetch(i + s);
-            __builtin_prefetch(j + s);
+        const Rows r = rows(triple);
+        for (int64_t s = 0; s < step(); s += 64 / static_cast<int64_t>(sizeof(Item))) {
+            __builtin_prefetch(r.user + s);
+            __builtin_prefetch(r.one + s);
+            __builtin_prefetch(r.zero + s);
         }
     }
 
     // At most W triples side by side: a margin in each lane.
-    void block(const Triple* triples, int64_t m, Item* out, Sums& sums) const {
+    void block(const Triple* triples, int64_t m, Item* out, Sums& sums, V& log_sigma) const {
+        Rows from[W];
+        Item open[W]{}, pull[W];
         V x[W]{};
         for (int64_t l = 0; l < m; l++) {
-            const Item *u = row(triples[l].user), *i = row(triples[l].one), *j = row(triples[l].zero);
-            for (int64_t s = 0; s < stride_; s += W)
-                x[l] = mul_add(load<V>(u + s), load<V>(i + s) - load<V>(j + s), x[l]);
+            from[l] = rows(triples[l]);
+            open[l] = triples[l].user == no_row ? Item(0) : Item(1);
+            for (int64_t s = 0; s < step(); s += W)
+                x[l] = mul_add(load<V>(from[l].user + s), load<V>(from[l].one + s) - load<V>(from[l].zero + s), x[l]);
         }
-        const V margin = row_sums(x);
+        const V margin = row_sums(x), here = load<V>(open);
         const V zero{}, one = formula::all<V>(1);
         const V tail = formula::exp(margin > zero ? -margin : margin);  // never above 1
-        const V pull = (margin > zero ? tail : one) * rates_.rate / (one + tail);
-        const V log_sigma = (margin > zero ? zero : margin) - formula::log(one + tail);
-        for (int64_t l = 0; l < m; l++) {
-            if (triples[l].user == no_row) {
-                sums.skipped++;
-                continue;
-            }
-            sums.log_sigma += lane(log_sigma, static_cast<int>(l));
-            sums.correct += lane(margin, static_cast<int>(l)) > Item(0);
-            contribution(triples[l], lane(pull, static_cast<int>(l)), out + 3 * l * stride_);
-        }
+        store(pull, (margin > zero ? tail : one) * rates_.rate / (one + tail));
+        log_sigma += here * ((margin > zero ? zero : margin) - formula::log(one + tail));
+        sums.correct += std::popcount(above(here * margin, zero));
+        sums.skipped += m - std::popcount(above(here, zero));
+        for (int64_t l = 0; l < m; l++) contribution(from[l], pull[l], out + 3 * l * step());
     }
 
-    void contribution(const Triple& triple, Item pull, Item* out) const {
-        const Item *u = row(triple.user), *i = row(triple.one), *j = row(triple.zero);
+    void contribution(const Rows& r, Item pull, Item* out) const {
         const V push = formula::all<V>(pull), shrink = formula::all<V>(-rates_.shrink);
-        for (int64_t s = 0; s < stride_; s += W) {
-            const V us = load<V>(u + s), is = load<V>(i + s), js = load<V>(j + s), pulled = push * us;
-            store(out + s, mul_add(push, is - js, shrink * us));
-            store(out + stride_ + s, mul_add(shrink, is, pulled));
-            store(out + 2 * stride_ + s, mul_add(shrink, js, -pulled));
+        for (int64_t s = 0; s < step(); s += W) {
+            const V u = load<V>(r.user + s), i = load<V>(r.one + s), j = load<V>(r.zero + s), pulled = push * u;
+            store(out + s, mul_add(push, i - j, shrink * u));
+            store(out + step() + s, mul_add(shrink, i, pulled));
+            store(out + 2 * step() + s, mul_add(shrink, j, -pulled));
         }
         out[0] = Item(0);  // the one that meets the biases stays
     }
@@ -111,9 +126,10 @@ class Minibatch {
 };
 
 // Adds one contribution to its row.
-template <class V, class Item>
+template <class V, int vectors = 0, class Item>
 inline void add_row(Item* row, const Item* part, int64_t stride) {
-    for (int64_t s = 0; s < stride; s += width<V>) store(row + s, load<V>(row + s) + load<V>(part + s));
+    for (int64_t s = 0; s < fixed<V, vectors>(stride); s += width<V>)
+        store(row + s, load<V>(row + s) + load<V>(part + s));
 }
 
 }  // namespace dyads::bpr

@@ -52,7 +52,7 @@ struct Packed {
     }
 };
 
-template <class V, class Item>
+template <class V, class Item, int vectors = 0>
 class Descent {
   public:
     Descent(const Triples& triples, int64_t n_ones, Packed<Item> packed, const Shared& shared, uint32_t tick)
@@ -131,7 +131,7 @@ class Descent {
 
     void move(Phases& phases, int64_t slice, const Triple* triples) {
         const int64_t n = size(slice), pieces = (n + piece - 1) / piece;
-        const Minibatch<V, Item> minibatch(start_, stride_, rates(slice / slices_));
+        const Minibatch<V, Item, vectors> minibatch(start_, stride_, rates(slice / slices_));
         Sums sums[longest / piece];
         const auto contribute = [&](int64_t p) {
             const int64_t t = p * piece;
@@ -192,7 +192,7 @@ class Descent {
     }
 
     void add(uint32_t row, const Item* part) {
-        add_row<V>(now_ + row * stride_, part, stride_);
+        add_row<V, vectors>(now_ + row * stride_, part, stride_);
         if (wide_) touched_[row] = 1;
     }
 
