@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dyads.errors import DataError
-from dyads.ids import typed
+from dyads.ids import decoded, typed
 from dyads.pairs import F32, I32, I64
 from dyads.strings import Strings, concatenate
 from dyads.vocabulary import Vocabulary
@@ -42,13 +42,10 @@ class IdColumn:
 
     def add(self, block: Any) -> None:
         """The next block, an Arrow array of strings or whole numbers."""
-        import pyarrow as pa
-
+        if not len(block):
+            return  # of whatever type an empty column is
+        block = decoded(block)
         self._check(block)
-        if pa.types.is_dictionary(block.type):
-            block = block.dictionary_decode()
-        if pa.types.is_string_view(block.type):
-            block = block.cast(pa.large_string())
         block = block.dictionary_encode()
         content = self._content(block.dictionary)
         self._fresh.append(content)
@@ -71,12 +68,10 @@ class IdColumn:
         if block.null_count:
             row = self._rows + block.is_null().index(True).as_py()
             raise DataError(f"{self.title} is missing in row {row} (from 0): drop the row or fill it")
-        kind = block.type.value_type if pa.types.is_dictionary(block.type) else block.type
-        if not (pa.types.is_integer(kind) or _is_text(kind)):
-            example = f" (such as {block[0].as_py()!r})" if len(block) else ""
+        if not (pa.types.is_integer(block.type) or _is_text(block.type)):
             raise DataError(
-                f"{self.title} is of type {kind}{example}: ids are strings or whole numbers, so convert the "
-                "column first"
+                f"{self.title} is of type {block.type} (such as {block[0].as_py()!r}): ids are strings or whole "
+                "numbers, so convert the column first"
             )
 
     def _content(self, dictionary: Any) -> I64 | Strings:
@@ -114,6 +109,8 @@ class ValueColumn:
         """The next block, an Arrow array of numbers."""
         import pyarrow as pa
 
+        if not len(block):
+            return
         if block.null_count:
             row = self._rows + block.is_null().index(True).as_py()
             raise DataError(f"{self.title} is missing in row {row} (from 0): drop the row or fill it")
@@ -122,9 +119,9 @@ class ValueColumn:
                 raise TypeError
             values = block.cast(pa.float64()).to_numpy(zero_copy_only=False)
         except (TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            example = f" (such as {block[0].as_py()!r})" if len(block) else ""
             raise DataError(
-                f"{self.title} is of type {block.type}{example}: values are numbers, so convert it"
+                f"{self.title} is of type {block.type} (such as {block[0].as_py()!r}): values are numbers, so convert "
+                "the column first"
             ) from None
         with np.errstate(over="ignore"):
             short = values.astype(np.float32)
