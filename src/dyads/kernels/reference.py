@@ -125,7 +125,7 @@ def _bpr_move(user: BprUsers, item: BprItems, triple: tuple[I64, I64, I64], x: F
     both = np.stack([i, j], axis=1).ravel()
     _add(user.factors, u, pull * (fi - fj) - shrink * fu)
     moves = np.stack([pull * fu - shrink * fi, -pull * fu - shrink * fj], axis=1)
-    _add(item.factors, both, moves.reshape(-1, fu.shape[1]))
+    _add(item.factors, both, moves.reshape(len(both), fu.shape[1]))
     bi, bj = item.bias[i].astype(np.float64)[:, None], item.bias[j].astype(np.float64)[:, None]
     _add(item.bias[:, None], both, np.stack([pull - shrink * bi, -pull - shrink * bj], axis=1).reshape(-1, 1))
 
