@@ -273,7 +273,16 @@ def test_columns_of_parquet_files_are_checked(tmp_path):
 
 WHERE = "the DataFrame: "
 FRAMES = [
-    (pd.DataFrame({"a": ["x", None], "b": [1, 2]}), {}, WHERE + "user (column 'a') is missing in row 1 (from 0): drop"),
+    (
+        pd.DataFrame({"a": np.array(["x", None], object), "b": [1, 2]}, dtype=object),
+        {},
+        WHERE + "user (column 'a'): user None at place 1 is missing",
+    ),
+    (
+        pd.DataFrame({"a": pd.array(["x", None], "string"), "b": [1, 2]}),
+        {},
+        WHERE + "user (column 'a') is missing in row 1 (from 0): drop",
+    ),
     (pd.DataFrame({"a": [1, None], "b": [1, 2]}), {}, WHERE + "user (column 'a') is missing in row 1"),
     (
         pd.DataFrame({"a": ["x", 1], "b": [1, 2]}),
@@ -350,7 +359,7 @@ FRAMES = [
         {},
         "the Table: user (column 'a') is missing in row 6",
     ),
-    (pd.Series(["a"]), {}, "the Series is no table"),
+    (pl.Series(["a"]), {}, "the Series is no table"),
     (
         pl.DataFrame({"a": [1], "b": [1]}).lazy(),
         {},
