@@ -190,3 +190,40 @@ def test_states_that_are_not(learned, states, empty, said):
 def test_a_vocabulary_comes_back_from_its_own_arrays(learned):
     for ids in (learned.users, learned.items, Vocabulary.range(4), Vocabulary.of([3, 9], "user")):
         assert soundness.vocabulary(ids.kind, ids.arrays(), "user") == ids
+
+
+# --- parts are those that the model makes itself ---
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def model(request):
+    return request.param.make().fit(request.param.pairs(), show_progress=False)
+
+
+def test_what_a_fit_has_left_is_as_made(model):
+    soundness.as_made(model, model.posterior_, model._learned().states)
+    if hasattr(model, "n_factors"):  # which a user may change after a fit
+        model.set_params(n_factors=40)
+        soundness.as_made(model, model.posterior_, model._learned().states)
+
+
+def test_parts_of_another_kind_type_or_width_are_named(model):
+    posterior, state = model.posterior_, model._learned().states[0]
+    name, rows = type(state.item)._fields[0], state.item[0]
+    changes = [
+        (posterior, state._replace(small=None), "its state.small is None and should be a"),
+        (posterior, state._replace(user=(1, 2)), "its state.user is a tuple and should be a"),
+        (posterior, _item(state, name, rows.astype(np.float16)), rf"its state.item.{name} is float16"),
+        (posterior, _item(state, name, rows[..., None]), rf"its state.item.{name} is \w+\(9, .* and should be"),
+        (posterior, _item(state, name, rows[:-1]), rf"its state.item.{name} is \w+\(8,.* and should be \w+\(9,"),
+        (posterior._replace(link="logistic"), state, "its posterior.link is 'logistic' and should be"),
+        (posterior._replace(item_alpha=3.0), state, "its posterior.item_alpha is a float and should be"),
+        (posterior._replace(small=(np.zeros(3),)), state, "its posterior.small is a tuple and should be"),
+    ]
+    for changed, other, said in changes:
+        with pytest.raises(DataError, match=said):
+            soundness.as_made(model, changed, (other,))
+
+
+def _item(state, name, array):
+    return state._replace(item=state.item._replace(**{name: array}))
