@@ -102,7 +102,7 @@ def _from_arrow(ids: Any, side: str) -> I64 | Strings:
         place = ids.is_null().index(True).as_py()
         raise DataError(f"{side} at place {place} is missing (null): drop or fill it")
     if pa.types.is_integer(ids.type):
-        return _from_array(ids.to_numpy(zero_copy_only=False), side)
+        return _from_array(as_numpy(ids), side)
     if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
         ids = ids.cast(pa.large_string())
         _, offsets, data = ids.buffers()
@@ -121,3 +121,11 @@ def decoded(array: Any) -> Any:
     if pa.types.is_dictionary(array.type):
         return decoded(array.dictionary).take(array.indices)
     return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
+
+
+def as_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """An Arrow array of numbers, none missing, in NumPy's form; the array's own conversion imports pandas."""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    if not len(array):
+        return np.empty(0, kind)
+    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dyads.errors import DataError
-from dyads.ids import decoded, typed
+from dyads.ids import as_numpy, decoded, typed
 from dyads.pairs import F32, I32, I64
 from dyads.strings import Strings, concatenate
 from dyads.vocabulary import Vocabulary
@@ -49,7 +49,7 @@ class IdColumn:
         block = block.dictionary_encode()
         content = self._content(block.dictionary)
         self._fresh.append(content)
-        self._codes.append(block.indices.to_numpy(zero_copy_only=False))
+        self._codes.append(as_numpy(block.indices))
         self._rows += len(block)
         self._waiting += content.size
         if self._waiting > max(FOLD, 0 if self._known is None else self._known.size):
@@ -117,7 +117,7 @@ class ValueColumn:
         try:
             if _is_text(block.type) or pa.types.is_temporal(block.type):
                 raise TypeError
-            values = block.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values = as_numpy(block.cast(pa.float64()))
         except (TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(
                 f"{self.title} is of type {block.type} (such as {block[0].as_py()!r}): values are numbers, so convert "
@@ -155,7 +155,7 @@ def _whole(text: Any) -> I64 | None:
         return None
     if not numbers.cast(text.type).equals(text):
         return None
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return as_numpy(numbers)
 
 
 def _written(content: I64 | Strings) -> Strings:
@@ -164,7 +164,8 @@ def _written(content: I64 | Strings) -> Strings:
 
     if isinstance(content, Strings):
         return content
-    out = typed(pa.array(content).cast(pa.large_string()), "id")
+    numbers = pa.Array.from_buffers(pa.int64(), content.size, [None, pa.py_buffer(content)])
+    out = typed(numbers.cast(pa.large_string()), "id")
     return out if isinstance(out, Strings) else concatenate([])
 
 
