@@ -61,7 +61,7 @@ def forged(path, change):
     return bad
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_forged_file_is_refused_or_answers_like_any_other(files, data):
     case = data.draw(st.sampled_from(CASES))
@@ -124,7 +124,7 @@ def places(plan):
         yield from places(plan[key])
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_forged_plan_is_refused_or_answers_like_any_other(files, data):
     case = data.draw(st.sampled_from(CASES))
