@@ -6,11 +6,12 @@ reader who leaves (`| head`) with 141, as for every other program, without a wor
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -64,10 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the answer is the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _warn
-            with program.make_context("dyads", given) as ctx:
-                program.invoke(ctx)
+        with _remarks(), program.make_context("dyads", given) as ctx:
+            program.invoke(ctx)
             flush()
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -98,8 +97,29 @@ def _sentence(error: BaseException) -> str:
     return " ".join(text.split())
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    tell(f"dyads: {message}")
+class _Log(logging.Handler):
+    """What the library has to say, one line each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        tell(f"dyads: {record.getMessage()}")
+
+
+@contextmanager
+def _remarks() -> Iterator[None]:
+    """Warnings and the log as lines among the other remarks; no warning is an error here."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        tell(f"dyads: {message}")
+
+    log, handler = logging.getLogger("dyads"), _Log(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = show
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        log.removeHandler(handler)
 
 
 def _leave_stdout() -> None:
