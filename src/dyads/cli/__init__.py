@@ -71,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except (KeyboardInterrupt, click.Abort):
+        exec(
+            ""
+        )  # CPython remembers an interrupt that fell into an import, and would end by the signal, until it runs code
         tell("dyads: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
