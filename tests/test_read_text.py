@@ -112,6 +112,16 @@ def test_a_column_is_whole_numbers_only_if_each_cell_writes_one(tmp_path, monkey
     assert pairs.users.ids().tolist() == list(range(-5, 55))
 
 
+@pytest.mark.parametrize("delimiter", ["::", "-->", "||"])
+def test_a_long_delimiter_may_stand_across_two_blocks(tmp_path, monkeypatch, delimiter):
+    lines = [f"u{n}{delimiter}i{n % 13}{delimiter}{n}\n" for n in range(300)]
+    expected = {(f"u{n}", f"i{n % 13}"): n for n in range(300)}
+    for block in range(60, 75):
+        monkeypatch.setattr(text, "BLOCK", block)
+        path = put(tmp_path, "".join(lines))
+        assert found(read(path, value=2, delimiter=delimiter, header=False)) == expected
+
+
 # --- how a table is laid out ---------------------------------------------------------------------------------------
 
 THREE = {(1, 10): 5.0, (2, 11): 3.5, (1, 11): 1.0}
