@@ -19,6 +19,7 @@ from dyads.streams import At, Site, normal
 
 AT = At(3, 1, 4)
 SIDES = ("user", "item")
+FLOAT32 = 1e-6  # compiled kernels hold residuals so
 
 
 @pytest.fixture(params=[True, False], ids=["biases", "no biases"])
@@ -124,7 +125,7 @@ def gaussians(log_density: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 def check_gamma(log_density: Any, shape: float, rate: float) -> None:
     at = np.array([0.2, 0.5, 1.0, 2.0, 4.0])
     gap = stats.gamma(shape, scale=1.0 / rate).logpdf(at) - [log_density(x) for x in at]
-    np.testing.assert_allclose(gap, gap[0], atol=1e-9 * np.abs(gap).max())
+    np.testing.assert_allclose(gap, gap[0], rtol=FLOAT32)
 
 
 def with_side(state: Bare, which: str, name: str, c: int, value: float) -> Bare:
@@ -170,7 +171,7 @@ def test_prior_means_have_their_conditional(walk, which):
             return log_joint(walk.model, walk.values, with_side(start, which, "mean", c, x))
 
         mean, sd = gaussian(density)
-        assert new.mean[c] == pytest.approx(mean + 0.7 * sd, rel=1e-8)
+        assert new.mean[c] == pytest.approx(mean + 0.7 * sd, rel=FLOAT32)
 
 
 def test_the_noise_precision_has_its_conditional(walk):
@@ -189,7 +190,7 @@ def test_the_offset_has_its_conditional(walk):
         return log_joint(walk.model, walk.values, start._replace(small=start.small._replace(offset=x)))
 
     mean, sd = gaussian(density)
-    assert walk.after.small.offset == pytest.approx(mean + 0.7 * sd, rel=1e-8)
+    assert walk.after.small.offset == pytest.approx(mean + 0.7 * sd, rel=FLOAT32)
 
 
 # Users move first, then items; a row moves its bias, then its factors, each given those before it.
