@@ -158,7 +158,7 @@ def sbmf(block: Csr, first_row: int, own: SbmfRows, shared: SbmfShared, at: At) 
             variance = 1.0 / (shared.precision[c] + tau * row_sums(v * v, block.ptr))  # eq. 18
             pull = tau * row_sums(v * (e + x[row] * v), block.ptr)
             new = variance * (shared.precision[c] * shared.mean[c] + pull) + np.sqrt(variance) * z[:, c]  # eq. 17, 20
-            new = new.astype(np.float32).astype(np.float64)
+            new = new.astype(own.factors.dtype).astype(np.float64)
             e += v * (x - new)[row]
             x[:] = new
         own.factors[:], own.bias[:] = factors, bias
