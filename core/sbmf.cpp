@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t pack_step = 2048;  // rows that are packed at a time
 
-std::atomic<int64_t> tile_most{sbmf::tile_numbers};
+std::atomic<int64_t> tile_most{0};  // 0: the rule
 
 template <class Item>
 Table<Item> pack(Scratch<Item>& memory, const nb::object& side, int threads) {
@@ -77,6 +77,7 @@ nb::tuple run(const nb::object& csr, Array<const int64_t, 1> cuts, const nb::obj
     const PriorArrays prior(shared, n_factors + 1);
     const std::vector<Item> precision(prior.precision.begin(), prior.precision.end());
     const std::vector<Item> pull(prior.pull.begin(), prior.pull.end());
+    const int64_t most = tile_most;
     const auto tau = number_field<double>(shared, "noise_precision");
     const At here{number_field<uint64_t>(at, "seed"), number_field<uint32_t>(at, "chain"),
                   number_field<uint32_t>(at, "tick")};
@@ -92,7 +93,7 @@ nb::tuple run(const nb::object& csr, Array<const int64_t, 1> cuts, const nb::obj
                              {here, number_field<uint32_t>(shared, "site"), 0},
                              number_field<bool>(shared, "biased") ? 0 : 1,
                              number_field<bool>(shared, "draw"),
-                             tile_most};
+                             most != 0 ? most : sbmf::tile_numbers(n_factors + 1)};
     const auto shards = static_cast<int64_t>(cuts.shape(0)) - 1;
     const sbmf::Sums sums = half_sweep(half, cuts.data(), shards, threads);
     return nb::make_tuple(as_array(sums.first), as_array(sums.second), sums.error, sums.error2);
@@ -104,7 +105,8 @@ nb::tuple run(const nb::object& csr, Array<const int64_t, 1> cuts, const nb::obj
 void bind_sbmf(nb::module_& m) {
     m.def("sbmf_float", &run<Lanes>);
     m.def("sbmf_double", &run<double>);
-    m.def("sbmf_tiles", [](int64_t numbers) { return tile_most.exchange(numbers); });  // for tests: the largest tile
+    m.def("sbmf_tiles",
+          [](int64_t numbers) { return tile_most.exchange(numbers); });  // for tests: the largest tile; 0: by the rule
 }
 
 }  // namespace dyads

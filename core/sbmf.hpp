@@ -16,9 +16,10 @@ namespace dyads::sbmf {
 
 inline constexpr int64_t together = 2;  // rows that go forward side by side
 
-// A tile of more numbers than this costs more than the Gram matrix. Measured; a constant of the data alone, for the two
-// ways differ in their last bits.
-inline constexpr int64_t tile_numbers = int64_t{1} << 20;
+// The largest tile. Beyond the second-level cache its passes cost about 1 ns per number, the Gram matrix K / 80 ns, and
+// threads can share it: so it takes over at some times that cache for a small K, and for a large one where memory is
+// scarce. Of the data and K alone, never of the machine, for the two ways differ in their last bits.
+constexpr int64_t tile_numbers(int64_t slots) { return int64_t{1} << (slots <= 64 ? 20 : 24); }
 inline constexpr int64_t wide_share = 64;  // a row with more than one in so many of all entries is shared by threads,
 inline constexpr int64_t wide_parts = 16;  // in so many parts
 

@@ -125,6 +125,17 @@ inline void swap_blocks(Lanes& a, Lanes& b, std::integer_sequence<int, lane...>)
     a = low;
 }
 
+// Of every four lanes: two of a and two of b, from `from` on, by turns or one pair behind the other.
+template <int from, int... lane>
+inline Lanes zip(Lanes a, Lanes b, std::integer_sequence<int, lane...>) {
+    return shuffle<(lane / 4 * 4 + from + lane % 4 / 2 + (lane & 1 ? lanes : 0))...>(a, b);
+}
+
+template <int from, int... lane>
+inline Lanes join(Lanes a, Lanes b, std::integer_sequence<int, lane...>) {
+    return shuffle<(lane / 4 * 4 + from + (lane & 1) + (lane & 2 ? lanes : 0))...>(a, b);
+}
+
 template <int size>
 inline void transpose_blocks(Lanes (&rows)[lanes]) {
 #pragma GCC unroll 16
@@ -179,10 +190,12 @@ inline void load_quads(double (&piece)[quad], const double* const* row, int64_t 
 
 inline void transpose_quads(Lanes (&piece)[quad]) {
     constexpr auto all = std::make_integer_sequence<int, lanes>{};
-    detail::swap_blocks<2>(piece[0], piece[2], all);
-    detail::swap_blocks<2>(piece[1], piece[3], all);
-    detail::swap_blocks<1>(piece[0], piece[1], all);
-    detail::swap_blocks<1>(piece[2], piece[3], all);
+    const Lanes a = detail::zip<0>(piece[0], piece[1], all), b = detail::zip<0>(piece[2], piece[3], all);
+    const Lanes c = detail::zip<2>(piece[0], piece[1], all), d = detail::zip<2>(piece[2], piece[3], all);
+    piece[0] = detail::join<0>(a, b, all);
+    piece[1] = detail::join<2>(a, b, all);
+    piece[2] = detail::join<0>(c, d, all);
+    piece[3] = detail::join<2>(c, d, all);
 }
 
 inline void transpose_quads(double (&)[quad]) {}

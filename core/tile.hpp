@@ -104,7 +104,6 @@ class Tile {
         const Item* from[W];
 #pragma GCC unroll 16
         for (int l = 0; l < W; l++) from[l] = l < m ? other.row(row.index[b + l]) : other.zeros();
-        for (int64_t j = b + W; j < std::min(row.n, b + 2 * W); j++) other.prefetch(row.index[j]);
         V e = targets<V>(row, b, m, offset), more{};
         for (int64_t s = 0; s < slots_; s += quad) {
             V part[quad];

@@ -127,4 +127,6 @@ def sbmf(csr: Csr, cuts: I64, own: SbmfRows, shared: SbmfShared, at: At, threads
     return SbmfSums(*core().sbmf_float(csr, cuts, own, shared, at, threads))
 
 
-KERNELS: dict[str, Callable[..., Any]] = {"sbmf": sbmf}  # row and entry kernels by name; those missing run as their twins
+KERNELS: dict[str, Callable[..., Any]] = {
+    "sbmf": sbmf
+}  # row and entry kernels by name; those missing run as their twins
