@@ -5,6 +5,8 @@
 namespace dyads {
 
 void bind_formulas(nb::module_& m);
+void bind_rows(nb::module_& m);
+void bind_sbmf(nb::module_& m);
 void bind_team(nb::module_& m);
 void bind_words(nb::module_& m);
 
@@ -14,6 +16,8 @@ NB_MODULE(DYADS_MODULE, m) {
     m.attr("lanes") = dyads::lanes;
     m.attr("compiler") = DYADS_COMPILER;
     dyads::bind_formulas(m);
+    dyads::bind_rows(m);
+    dyads::bind_sbmf(m);
     dyads::bind_team(m);
     dyads::bind_words(m);
 }
