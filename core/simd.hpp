@@ -45,6 +45,8 @@ template <class V>
 inline constexpr int width = lanes;
 template <>
 inline constexpr int width<double> = 1;
+template <>
+inline constexpr int width<float> = 1;
 
 // n rounded up to whole vectors.
 template <class V>
