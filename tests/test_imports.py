@@ -52,7 +52,8 @@ FROM_PYTHON = """
 import dyads
 pairs = dyads.read([("ann", "tea"), ("bob", "rye"), ("ann", "rye")])
 train, test = dyads.split.fraction(pairs, 0.4, 0)
-assert dyads.Popularity().fit(train, show_progress=False).recommend("cat", {"cat": ["tea"]}, N=1, recalculate_user=True)[0][0] == "rye"
+model = dyads.Popularity().fit(train, show_progress=False)
+assert model.recommend("cat", {"cat": ["tea"]}, N=1, recalculate_user=True)[0].tolist() == ["rye"]
 """
 
 

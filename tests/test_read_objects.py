@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -17,7 +17,7 @@ from dyads.pairs import Pairs
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.floats(width=32, allow_nan=False, allow_infinity=False)
-TABLES = st.dictionaries(st.tuples(WORDS, WORDS) | st.tuples(WORDS, WORDS), VALUES, min_size=1, max_size=12)
+TABLES = st.dictionaries(st.tuples(WORDS, WORDS), VALUES, min_size=1, max_size=12)
 NUMBERED = st.dictionaries(st.tuples(NUMBERS, NUMBERS), VALUES, min_size=1, max_size=12)
 
 
@@ -74,6 +74,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("kind", FRAMES)
 @given(table=TABLES | NUMBERED)
+@settings(max_examples=20)
 def test_frames_of_every_kind_are_read(kind, table):
     users, items = (list(side) for side in zip(*table, strict=True))
     columns = {"a": users, "b": items, "n": list(table.values())}

@@ -55,7 +55,7 @@ def understood(table):
 
 
 @given(cells(WORDS) | cells(NUMBERS), st.sampled_from(",;\t| "), st.sampled_from(["\n", "\r\n"]), st.booleans())
-@settings(parent=ANY, max_examples=200)
+@settings(parent=ANY, max_examples=100)
 def test_a_table_is_read_back(tmp_path, table, delimiter, end, packed):
     lines = [("rating", "who", "what"), *((repr(value), user, item) for (user, item), value in table.items())]
     path = written(tmp_path / "file.csv", lines, delimiter=delimiter, lineterminator=end)

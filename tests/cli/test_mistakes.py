@@ -9,7 +9,7 @@ MISTAKES = [
     ("nope", "No such command 'nope'"),
     ("fit", "Missing argument 'DATA'"),
     ("fit {log}", "Missing option '--output' / '-o'"),
-    ("fit {log} -o m.dyads --colour red", "No such option '--colour'"),
+    ("fit {log} -o m.dyads --colour red", "--colour"),
     ("fit missing.csv -o m.dyads", "missing.csv"),
     ("fit . -o m.dyads", "."),
     ("fit {log} -o nowhere/m.dyads", "nowhere is no folder"),

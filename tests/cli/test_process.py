@@ -142,6 +142,13 @@ def test_progress_that_nobody_reads_does_not_stop_a_fit(tmp_path):
     assert output.exists()
 
 
+def test_ids_may_come_through_a_pipe(shop):
+    command = [*DYADS, "recommend", str(shop), "--users-from", "-", "-n", "1", "--as", "csv"]
+    done = subprocess.run(command, input=b"ann.baker\nhugo.baker\n", capture_output=True, timeout=60)
+    assert done.returncode == 0
+    assert [line.split(b",")[0] for line in done.stdout.splitlines()[1:]] == [b'"ann.baker"', b'"hugo.baker"']
+
+
 def test_a_table_is_utf_8_in_every_locale(dyads_, tmp_path):
     data, model = tmp_path / "log.csv", tmp_path / "m.dyads"
     data.write_text("who,what\nJörg,抹茶\nann,tea\n", encoding="utf-8")

@@ -185,6 +185,19 @@ def test_triples_of_a_minibatch_start_from_the_same_values_and_add():
         np.testing.assert_allclose(four, 4 * one, atol=1e-6)
 
 
+# After 5 minibatches of 4 triples there were 10 passes over the two ones.
+def test_the_rate_shrinks_with_the_passes_over_the_ones():
+    data = data_of(np.array([[True, False], [True, False]]))
+    moved = []
+    for decay in (0.0, 0.5):
+        user = BprUsers(np.zeros((2, 1), np.float32))
+        item = BprItems(np.zeros((2, 1), np.float32), np.zeros(2, np.float32), np.ones(2, np.int64))
+        reference.bpr(data, user, item, BprShared(1, 4, 0.1, decay, 0.0), AT._replace(tick=5))
+        moved.append(item.bias[0])
+    assert moved[0] == pytest.approx(4 * 0.1 / 2)  # σ(0) is a half
+    assert moved[1] == pytest.approx(moved[0] / (1.0 + 0.5 * 10))
+
+
 def test_a_row_without_a_zero_is_skipped():
     ones = np.ones((2, 3), dtype=bool)
     model = BPR(n_factors=2, n_entries=64, minibatch=16, random_state=0).fit(ones, show_progress=False)
