@@ -182,14 +182,15 @@ def test_the_noise_precision_has_its_conditional(walk):
     check_gamma(density, shape, 1.2 * shape / walk.after.small.noise_precision)
 
 
-def test_the_offset_has_its_conditional(walk):
+def test_the_offset_has_its_conditional(walk, kernel_set):
     start = walk.before._replace(small=walk.after.small)
 
     def density(x):
         return log_joint(walk.model, walk.values, start._replace(small=start.small._replace(offset=x)))
 
     mean, sd = gaussian(density)
-    assert walk.after.small.offset == pytest.approx(mean + 0.7 * sd, rel=1e-8)
+    close = 1e-8 if kernel_set == "reference" else 1e-6  # compiled, the residuals have 32 bits
+    assert walk.after.small.offset == pytest.approx(mean + 0.7 * sd, rel=close)
 
 
 # Users move first, then items; a row moves its bias, then its factors, each given those before it.
