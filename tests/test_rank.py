@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from dyads import rank
 from dyads.errors import DataError
+from dyads.kernels import ranking
 from dyads.pairs import Csr, csr
 from dyads.posterior import Posterior, side
 
@@ -48,8 +49,8 @@ def test_scores_that_are_no_numbers_are_said():
 
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (7, 3), (100, 10**6), (5, 10**8), (5, 0)])
 def test_blocks_cover_the_rows_in_order_and_are_small(shape, monkeypatch):
-    for cells in (1, 10, rank.BLOCK_CELLS):
-        monkeypatch.setattr(rank, "BLOCK_CELLS", cells)
+    for cells in (1, 10, ranking.BLOCK_CELLS):
+        monkeypatch.setattr(ranking, "BLOCK_CELLS", cells)
         parts = list(rank.blocks(*shape))
         covered = [row for part in parts for row in range(part.start, part.stop)]
         assert covered == [*range(shape[0])]
@@ -95,12 +96,12 @@ def test_recommendations_are_those_of_a_full_sort(question):
     items = None if among is None else np.array(among, dtype=np.int64)
     posterior = posterior_of(values)
     users = side(posterior, "user", np.arange(len(values)))
-    before = rank.BLOCK_CELLS
+    before = ranking.BLOCK_CELLS
     try:
-        rank.BLOCK_CELLS = cells
+        ranking.BLOCK_CELLS = cells
         numbers, best = rank.recommend(posterior, users, n, exclude, items, "answer")
     finally:
-        rank.BLOCK_CELLS = before
+        ranking.BLOCK_CELLS = before
     open_values = np.where(shut, -np.inf, values) if shut is not None else values
     columns = np.arange(values.shape[1]) if among is None else np.unique(among).astype(np.int64)
     assert listed(numbers, best) == [by_sort(row[columns], n, columns) for row in open_values]
@@ -142,12 +143,12 @@ def test_neighbours_are_those_of_a_full_sort(table, among, n, cells):
     unit = table / np.where(length > 0, length, 1.0)[:, None]
     cosine = np.einsum("ak,bk->ab", unit, unit)  # of zeros 0
     columns = np.arange(6) if among is None else np.unique(among).astype(np.int64)
-    before = rank.BLOCK_CELLS
+    before = ranking.BLOCK_CELLS
     try:
-        rank.BLOCK_CELLS = cells
+        ranking.BLOCK_CELLS = cells
         numbers, best = rank.nearest(table, table, n, None, None if among is None else np.array(among, np.int64))
     finally:
-        rank.BLOCK_CELLS = before
+        ranking.BLOCK_CELLS = before
     for row in range(6):
         m = min(n, len(columns))
         np.testing.assert_allclose(best[row, :m], np.sort(cosine[row, columns])[::-1][:m], atol=1e-12)

@@ -54,10 +54,11 @@ struct Number<float> {
     static float root(float x) { return __builtin_sqrtf(x); }
 };
 
-// The same number in every lane.
+// The same number in every lane. Less nothing and not more: x - 0 is x for the compiler too, 0 + x is not where x is
+// -0.
 template <class T>
 inline T all(typename Number<T>::Scalar x) {
-    return T{} + x;
+    return x - T{};
 }
 
 // a b + c: one rounding where the level has it, two where it has not. The only place where products and sums

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dyads.kernels.ranking import top_n as top_n
 from dyads.kernels.shapes import (
     BprCheck,
     BprCheckSums,
@@ -14,7 +15,12 @@ from dyads.kernels.shapes import (
     BprShared,
     BprSums,
     BprUsers,
+    EntrySides,
+    Motion,
     Negatives,
+    NoSums,
+    ProductRows,
+    ProductShared,
     SbmfRows,
     SbmfShared,
     SbmfSums,
@@ -39,6 +45,55 @@ def row_totals(block: Csr, first_row: int, own: Any, shared: None, at: At) -> To
     """Writes the sum of the values of each row."""
     own.taken[:] = row_sums(block.values().astype(np.float64), block.ptr)
     return Totals(float(own.taken.sum()))
+
+
+# --- Gram matrices, systems, chains: what row kernels are made of ---------------------------------------------------
+
+
+def gram(block: Csr, factors: Any, y: Any, weight: Any = None) -> tuple[F64, F64]:
+    """Of every row the matrix Σ w f f' (n, K, K) and the vector Σ y f (n, K) over its neighbours' factors f.
+
+    `y` and `weight` have one value per entry; a weight may be negative, and is one where none are given.
+    """
+    f = np.asarray(factors, dtype=np.float64)[block.idx]
+    w = np.ones(block.nnz) if weight is None else np.asarray(weight, dtype=np.float64)
+    rows, k = [slice(a, b) for a, b in zip(block.ptr[:-1], block.ptr[1:], strict=True)], f.shape[1]
+    matrix = np.array([f[r].T @ (w[r, None] * f[r]) for r in rows]).reshape(-1, k, k)
+    return matrix, np.array([f[r].T @ y[r] for r in rows]).reshape(-1, k)
+
+
+def solve(matrix: Any, vector: Any, z: Any) -> F64:
+    """x = L⁻¹ (L'⁻¹ h + z) with C = L'L, L lower: a draw of N(C⁻¹ h, C⁻¹) for standard normal z, its mean for z = 0."""
+    c = np.asarray(matrix, dtype=np.float64)
+    lower = np.swapaxes(np.linalg.cholesky(c[:, ::-1, ::-1])[:, ::-1, ::-1], 1, 2)
+    half = np.linalg.solve(np.swapaxes(lower, 1, 2), np.asarray(vector, dtype=np.float64)[..., None])
+    x: F64 = np.linalg.solve(lower, half + np.asarray(z)[..., None])[..., 0]
+    return x
+
+
+def chain(matrix: Any, vector: Any, prior: tuple[F64, F64, float], z: Any, x: Any) -> F64:
+    """One pass over the coordinates: each is drawn given all others, from the row's Gram matrix and vector alone.
+
+    `prior` is (precision, precision · mean, τ).
+    """
+    precision, pull, tau = prior
+    new = np.array(x, dtype=np.float64)
+    for k in range(new.shape[1]):
+        q = matrix[:, k, k]
+        h = vector[:, k] - np.einsum("nk,nk->n", matrix[:, k], new)
+        variance = 1.0 / (precision[k] + tau * q)  # eq. 18
+        new[:, k] = variance * (pull[k] + tau * (h + new[:, k] * q)) + np.sqrt(variance) * z[:, k]  # eq. 17, 20
+    return new
+
+
+def row_products(block: Csr, first_row: int, own: ProductRows, shared: ProductShared, at: At) -> NoSums:
+    """Writes X · B for some rows of X: each row's Σ_j x_rj B_j."""
+    own.out[:] = 0
+    some = np.flatnonzero(block.counts())
+    if some.size:
+        parts = block.values().astype(np.float64)[:, None] * shared.block[block.idx]
+        own.out[some] = np.add.reduceat(parts, block.ptr[some], axis=0)
+    return NoSums()
 
 
 # --- Bayesian personalised ranking (Rendle et al. 2009) ------------------------------------------------------------
@@ -138,6 +193,51 @@ def _add(target: F32, rows: I64, parts: F64) -> None:
     target[touched] = (target[touched] + total).astype(target.dtype)
 
 
+# --- sampled entries of a binary matrix (Hernández-Lobato, Houlsby, Ghahramani 2014) ------------------------------
+
+
+def curvature(square: F64) -> F64:
+    """λ(ξ) = tanh(ξ/2) / (4ξ) from ξ², positive; 1/8 at 0."""
+    xi = np.sqrt(square)
+    small = xi < 1e-4
+    return np.where(small, 0.125 - square / 96, np.tanh(xi / 2) / (4 * np.where(small, 1.0, xi)))
+
+
+def entry_chain(sides: EntrySides, u: Motion, v: Motion, z: Motion, x: F64) -> EntrySides:
+    """The parameters that each entry alone asks for: z moves, then v_j, then u_i, ξ at its optimum before each step.
+
+    Every entry starts from the parameters it is given; `x` is 0 or 1.
+    """
+    target = EntrySides(*(np.array(part, dtype=np.float64) for part in sides))
+    um, us = sides.u_first / sides.u_second, 1.0 / sides.u_second
+    vm, vs = sides.v_first / sides.v_second, 1.0 / sides.v_second
+    zm, zs = sides.z_first / sides.z_second, 1.0 / sides.z_second
+    one, none = np.ones(len(x)), np.zeros(len(x))
+    d = um.shape[1] - 1
+
+    def step(first: F64, second: F64, m: F64, om: F64, os: F64, how: Motion) -> tuple[F64, F64, F64, F64]:
+        a = np.einsum("nk,nk->n", um[:, :d], vm[:, :d]) + um[:, d] + vm[:, d] + zm
+        spread = um**2 * vs + us * vm**2 + us * vs
+        variance = spread[:, :d].sum(axis=1) + us[:, d] + vs[:, d] + zs
+        lam = curvature(a * a + variance)
+        t1 = how.prior_first + how.weight * om * (x - 0.5 - 2 * lam * (a - om * m))
+        t2 = how.prior_second + how.weight * 2 * lam * (om * om + os)
+        precision = second + how.rate * (t2 - second)
+        return t1, t2, (first + how.rate * (t1 - first)) / precision, 1.0 / precision
+
+    first, second, zm, zs = step(sides.z_first, sides.z_second, zm, one, none, z)
+    target = target._replace(z_first=first, z_second=second)
+    for moved, m, s, om, os, how in (
+        ((target.v_first, target.v_second), vm, vs, um, us, v),
+        ((target.u_first, target.u_second), um, us, vm, vs, u),
+    ):
+        for k in range(d + 1):
+            other = (om[:, k], os[:, k]) if k < d else (one, none)
+            t1, t2, new_m, new_s = step(moved[0][:, k], moved[1][:, k], m[:, k], *other, how)
+            moved[0][:, k], moved[1][:, k], m[:, k], s[:, k] = t1, t2, new_m, new_s
+    return target
+
+
 # --- SBMF (Saha, Misra, Ravindran 2015) ---------------------------------------------------------------------------
 
 
@@ -158,7 +258,7 @@ def sbmf(block: Csr, first_row: int, own: SbmfRows, shared: SbmfShared, at: At) 
             variance = 1.0 / (shared.precision[c] + tau * row_sums(v * v, block.ptr))  # eq. 18
             pull = tau * row_sums(v * (e + x[row] * v), block.ptr)
             new = variance * (shared.precision[c] * shared.mean[c] + pull) + np.sqrt(variance) * z[:, c]  # eq. 17, 20
-            new = new.astype(np.float32).astype(np.float64)
+            new = new.astype(own.factors.dtype).astype(np.float64)
             e += v * (x - new)[row]
             x[:] = new
         own.factors[:], own.bias[:] = factors, bias
