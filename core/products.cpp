@@ -16,6 +16,8 @@
 namespace dyads {
 namespace {
 
+using formula::mul_add;
+
 constexpr int64_t block_entries = 512;
 constexpr int64_t heavy_entries = 64 * block_entries;  // in a row whose blocks are shared out
 constexpr int64_t polled_entries = 1 << 18;            // between two looks at the stop flag

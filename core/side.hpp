@@ -1,8 +1,7 @@
 // side.hpp: one side of the data as row kernels gather it, and the scratch memory they work in.
 //
-// A side's table has one padded row per user or item, [bias, 1, f_1 .. f_K, 0 ..]. When a neighbour is gathered, slot 0
-// becomes y = value - offset - bias, the target, and slot 1 carries the row's own bias as one more coordinate: every
-// coordinate of a row is then treated alike, and no slot needs a branch.
+// A side's table has one row per user or item, [bias, f_1 .. f_K], filled up with zeros to whole quads: four numbers
+// are the least that is gathered at once.
 #pragma once
 #include <sys/mman.h>
 
@@ -16,8 +15,6 @@
 
 namespace dyads {
 
-using formula::mul_add;
-
 // Aligned memory that grows and is used again. Large pieces ask for huge pages: random rows of a big table cost as much
 // in address look-ups as in cache lines.
 template <class Item>
@@ -30,15 +27,15 @@ class Scratch {
 
     Item* get(int64_t n) {
         if (n > size_) {
-            const bool huge = static_cast<size_t>(n) * sizeof(Item) > (size_t{4} << 20);
-            const size_t page = huge ? size_t{2} << 20 : 64;
+            constexpr size_t large = size_t{4} << 20, huge_page = size_t{2} << 20, line = 64;
+            const size_t page = static_cast<size_t>(n) * sizeof(Item) > large ? huge_page : line;
             const size_t bytes = (static_cast<size_t>(n) * sizeof(Item) + page - 1) / page * page;
             std::free(data_);
             size_ = 0;
             data_ = static_cast<Item*>(std::aligned_alloc(page, bytes));
-            if (!data_) throw std::bad_alloc();
+            if (data_ == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-            if (huge) madvise(data_, bytes, MADV_HUGEPAGE);
+            if (page == huge_page) madvise(data_, bytes, MADV_HUGEPAGE);
 #endif
             size_ = n;
         }
@@ -50,44 +47,70 @@ class Scratch {
     int64_t size_ = 0;
 };
 
-// A row's values and the numbers of its neighbours.
-template <class Item>
+// One row of the data: the numbers of its neighbours and their values.
 struct Neighbours {
     int64_t n;
     const int32_t* index;
-    const Item* value;  // null: all ones
-    Item at(int64_t j) const { return value ? value[j] : Item(1); }
+    const float* value;  // null: all ones
+
+    float at(int64_t j) const { return value != nullptr ? value[j] : 1.0F; }
+    Neighbours part(int64_t first, int64_t last) const {
+        return {last - first, index + first, value != nullptr ? value + first : nullptr};
+    }
 };
 
-// The rows of one side in a sparse matrix.
-template <class Item>
+// The rows of one side of the data.
 struct Rows {
     const int64_t* ptr;
     const int32_t* index;
-    const Item* value;
-    Neighbours<Item> row(int64_t r) const {
-        return {ptr[r + 1] - ptr[r], index + ptr[r], value ? value + ptr[r] : nullptr};
-    }
+    const float* value;
+
+    int64_t count(int64_t r) const { return ptr[r + 1] - ptr[r]; }
+    Neighbours row(int64_t r) const { return {count(r), index + ptr[r], value != nullptr ? value + ptr[r] : nullptr}; }
 };
+
+// n rounded up to whole quads.
+constexpr int64_t quads(int64_t n) { return (n + quad - 1) / quad * quad; }
 
 template <class Item>
 struct Table {
     const Item* data;
-    int64_t stride;  // a row's slots, padded to whole vectors
+    int64_t n, stride;
+
+    static int64_t stride_for(int64_t n_factors) { return quads(n_factors + 1); }
+    // A row of zeros stands behind the last one, and room for whole vectors that are read from a row's middle.
+    static int64_t room(int64_t n, int64_t stride) { return (n + 1) * stride + 2 * lanes; }
+
     const Item* row(int64_t r) const { return data + r * stride; }
+    const Item* zeros() const { return row(n); }
+    void prefetch(int64_t r) const {
+        constexpr int64_t line = 64 / sizeof(Item);
+        for (int64_t s = 0; s < stride; s += line) __builtin_prefetch(row(r) + s);
+    }
 };
 
-// Packs rows [first, last) of factors (n, K) and biases into a table.
+// Rows [first, last) of a table from factors (n, K) and biases.
 template <class Item>
-inline void pack_rows(Item* table, int64_t stride, const Item* factors, const Item* bias, int64_t k, int64_t first,
-                      int64_t last) {
+inline void pack_rows(Item* table, int64_t stride, const Item* factors, const Item* bias, int64_t n_factors,
+                      int64_t first, int64_t last) {
     for (int64_t r = first; r < last; r++) {
         Item* row = table + r * stride;
-        row[0] = bias ? bias[r] : Item(0);
-        row[1] = Item(1);
-        std::copy_n(factors + r * k, k, row + 2);
-        std::fill(row + 2 + k, row + stride, Item(0));
+        row[0] = bias[r];
+        std::copy_n(factors + r * n_factors, n_factors, row + 1);
+        std::fill(row + 1 + n_factors, row + stride, Item(0));
     }
+}
+
+// value - offset of neighbours b .. b + m - 1 in the lanes, zeros in the others.
+template <class V>
+inline V targets(const Neighbours& row, int64_t b, int64_t m, typename formula::Number<V>::Scalar offset) {
+    using Item = typename formula::Number<V>::Scalar;
+    Item value[width<V>] = {};
+    if (row.value != nullptr && m == width<V>)
+        for (int l = 0; l < width<V>; l++) value[l] = Item(row.value[b + l]) - offset;
+    else
+        for (int64_t l = 0; l < m; l++) value[l] = Item(row.at(b + l)) - offset;
+    return load<V>(value);
 }
 
 }  // namespace dyads

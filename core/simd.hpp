@@ -86,6 +86,20 @@ inline void store_first(Item* to, V x, int64_t n) {
         std::memcpy(to, &x, static_cast<size_t>(n) * sizeof(Item));
 }
 
+// One in the first n lanes, zero in the others.
+template <class V>
+inline V first_ones(int64_t n) {
+    using Item = typename formula::Number<V>::Scalar;
+    alignas(64) static constexpr auto steps = [] {
+        struct {
+            Item at[2 * width<V>] = {};
+        } made;
+        for (int l = 0; l < width<V>; l++) made.at[l] = Item(1);
+        return made;
+    }();
+    return load<V>(steps.at + (width<V> - n));
+}
+
 // --- across lanes ------------------------------------------------------------------------------------------------
 
 // Lane l of the result is lane index[l] of a and b laid end to end.
@@ -111,6 +125,17 @@ inline void swap_blocks(Lanes& a, Lanes& b, std::integer_sequence<int, lane...>)
     const Lanes low = shuffle<(lane & size ? lanes + lane - size : lane)...>(a, b);
     b = shuffle<(lane & size ? lanes + lane : lane + size)...>(a, b);
     a = low;
+}
+
+// Of every four lanes: two of a and two of b, from `from` on, by turns or one pair behind the other.
+template <int from, int... lane>
+inline Lanes zip(Lanes a, Lanes b, std::integer_sequence<int, lane...>) {
+    return shuffle<(lane / 4 * 4 + from + lane % 4 / 2 + (lane & 1 ? lanes : 0))...>(a, b);
+}
+
+template <int from, int... lane>
+inline Lanes join(Lanes a, Lanes b, std::integer_sequence<int, lane...>) {
+    return shuffle<(lane / 4 * 4 + from + (lane & 1) + (lane & 2 ? lanes : 0))...>(a, b);
 }
 
 template <int size>
@@ -139,6 +164,43 @@ inline constexpr WordLanes lane_numbers = detail::counted(std::make_integer_sequ
 inline void transpose(Lanes (&rows)[lanes]) { detail::transpose_blocks<lanes / 2>(rows); }
 
 inline void transpose(double (&)[1]) {}
+
+// Four neighbouring numbers of `width` rows, from `at` on. Piece q holds those of rows q, q + 4, .. one after the
+// other; transpose_quads makes piece q column at + q, a row in every lane.
+inline constexpr int quad = 4;
+
+inline void load_quads(Lanes (&piece)[quad], const float* const* row, int64_t at) {
+#pragma GCC unroll 4
+    for (int q = 0; q < quad; q++) {
+#if defined(__AVX512F__)
+        __m512 four = _mm512_castps128_ps512(_mm_loadu_ps(row[q] + at));
+        four = _mm512_insertf32x4(four, _mm_loadu_ps(row[q + 4] + at), 1);
+        four = _mm512_insertf32x4(four, _mm_loadu_ps(row[q + 8] + at), 2);
+        piece[q] = _mm512_insertf32x4(four, _mm_loadu_ps(row[q + 12] + at), 3);
+#elif defined(__AVX2__)
+        const __m256 two = _mm256_castps128_ps256(_mm_loadu_ps(row[q] + at));
+        piece[q] = _mm256_insertf128_ps(two, _mm_loadu_ps(row[q + 4] + at), 1);
+#else
+        piece[q] = load<Lanes>(row[q] + at);
+#endif
+    }
+}
+
+inline void load_quads(double (&piece)[quad], const double* const* row, int64_t at) {
+    for (int q = 0; q < quad; q++) piece[q] = row[0][at + q];
+}
+
+inline void transpose_quads(Lanes (&piece)[quad]) {
+    constexpr auto all = std::make_integer_sequence<int, lanes>{};
+    const Lanes a = detail::zip<0>(piece[0], piece[1], all), b = detail::zip<0>(piece[2], piece[3], all);
+    const Lanes c = detail::zip<2>(piece[0], piece[1], all), d = detail::zip<2>(piece[2], piece[3], all);
+    piece[0] = detail::join<0>(a, b, all);
+    piece[1] = detail::join<2>(a, b, all);
+    piece[2] = detail::join<0>(c, d, all);
+    piece[3] = detail::join<2>(c, d, all);
+}
+
+inline void transpose_quads(double (&)[quad]) {}
 
 // The sum of the lanes: halves first, so always in one order.
 inline float sum(Lanes x) { return detail::fold<lanes / 2>(x, std::make_integer_sequence<int, lanes>{}); }

@@ -54,6 +54,20 @@ inline void fill_uniform(const Stream& stream, int64_t n, float* out) {
     });
 }
 
+// The same normals in double precision, for tests.
+inline void fill_normal(const Stream& stream, int64_t n, double* out) {
+    for (int64_t group = 0; group * group_words < n; group++)
+        for (int64_t lane = 0; lane < group_blocks && group * group_words + lane < n; lane++) {
+            const auto block = stream.block<uint32_t>(static_cast<uint32_t>(group * group_blocks + lane));
+            for (int q = 0; q < 4; q += 2) {
+                const auto two = formula::normals<double>(block.word[q], block.word[q + 1]);
+                const int64_t place = group * group_words + q * group_blocks + lane;
+                if (place < n) out[place] = two.cos;
+                if (place + group_blocks < n) out[place + group_blocks] = two.sin;
+            }
+        }
+}
+
 // n standard normals: outputs 0 and 1 give the cosine's and the sine's at q = 0 and 1, outputs 2 and 3 at q = 2 and 3.
 inline void fill_normal(const Stream& stream, int64_t n, float* out) {
     blocks(stream, n, [&](int64_t place, const formula::Block<WordLanes>& block) {

@@ -1,64 +1,58 @@
 // tile.hpp: the coordinate chain of a row over the tile of its neighbours' factors, linear in K.
 //
-// The tile holds slot k of all n neighbours as one contiguous column. A pass over column k takes the residual's sum
-// against it and, on the way, adds what the move of coordinate k - 1 did to the residual. Two rows go forward together:
-// the horizontal sum that ends one row's pass hides behind the other's. Columns are an odd number of vectors apart, for
-// at powers of two all of them would fall into the same cache sets.
+// The tile holds coordinate s of all n neighbours as one contiguous column; column 0 is of ones, for the row's own
+// bias. A pass over column s takes the sum of the residuals against it and, on the way, adds what the move of the
+// coordinate before it did to the residuals. Columns are an odd number of vectors apart, for at powers of two all of
+// them would fall into the same cache sets.
 #pragma once
+#include "formula/chain.hpp"
 #include "side.hpp"
 
 namespace dyads {
 
-inline constexpr int tile_rows = 2;  // rows that go forward together
-
-// What a chain draws from: for coordinate slot s (1: the bias, 2 ..: factors) with residual sum h = Σ e v and q = Σ v²,
-// new = (prior pull + τ (h + x q)) / (precision + τ q) + noise.
-template <class Item>
-struct ChainPrior {
-    const Item* precision;  // by slot
-    const Item* pull;       // precision times prior mean, by slot
-    Item tau;
-    int64_t first;  // the first slot that moves: 1 with biases, 2 without
-};
+using formula::mul_add;
 
 template <class V>
 class Tile {
     static constexpr int W = width<V>;
+    static constexpr int pieces = W < quad ? 1 : W / quad;  // a square's sum while it is taken
 
   public:
     using Item = typename formula::Number<V>::Scalar;
 
-    static int64_t room(int64_t n, int64_t stride) { return column(n) * (stride + 1) + 5 * stride + W; }
+    // How many numbers a tile takes.
+    static int64_t room(int64_t n, int64_t stride) {
+        return column(n) * (stride + 1) + 4 * padded<V>(stride) + stride * pieces;
+    }
 
-    // Gathers the neighbours; x is the row as a table holds it, [bias, 1, f ..].
-    void load(Item* memory, const Neighbours<Item>& row, const Table<Item>& other, Item offset, const Item* x) {
+    // Gathers a row's neighbours; x is the row itself, [bias, f_1 .. f_K], zeros up to whole vectors.
+    void load(Item* memory, const Neighbours& row, const Table<Item>& other, Item offset, const Item* x) {
         n_ = padded<V>(row.n);
         step_ = column(row.n);
         slots_ = other.stride;
+        const int64_t across = padded<V>(slots_);
         columns_ = memory;
         residual_ = columns_ + step_ * slots_;
         x_ = residual_ + step_;
-        square_ = x_ + slots_;
-        std::copy_n(x, slots_, x_);
-        x_[1] = x_[0];       // slot 1 carries the bias
-        x_[0] = Item(-1);    // and slot 0 the target: residual = - Σ_slots x v
-        std::fill_n(square_, slots_, Item(0));
-        for (int64_t b = 0; b < n_; b += W) gather(row, b, other, offset);
+        square_ = x_ + across;
+        start_ = square_ + across;
+        weight_ = start_ + across;
+        Item* part = weight_ + across;
+        std::copy_n(x, across, x_);
+        std::fill_n(part, slots_ * pieces, Item(0));
+        for (int64_t b = 0; b < n_; b += W) gather(row, b, other, offset, part);
+        take_squares(part, row.n);
         move_ = Item(0);
         moved_ = columns_;
     }
 
-    // Draws the starting points and weights of all coordinates, z the noise by slot.
-    void prepare(const ChainPrior<Item>& prior, const Item* z) {
-        Item *start = square_ + slots_, *weight = start + slots_;
+    // All that a move needs besides the residuals; prior and z are zeros, or any finite numbers, up to whole vectors.
+    void prepare(const formula::Prior<V>& prior, const Item* z) {
         for (int64_t s = 0; s < slots_; s += W) {
-            const V q = loadv(square_ + s) * prior.tau;
-            V precision = loadv(prior.precision + s) + q;
-            precision = precision > Item(0) ? precision : V{} + Item(1);
-            const V variance = (V{} + Item(1)) / precision;
-            const V mean = loadv(prior.pull + s) * variance;
-            storev(start + s, mul_add(formula::Number<V>::root(variance), loadv(z + s), mean));
-            storev(weight + s, variance * prior.tau);
+            const auto given = formula::conditional(at(prior.precision + s), at(prior.pull + s), prior.tau,
+                                                    at(square_ + s), at(z + s));
+            store(start_ + s, given.start);
+            store(weight_ + s, given.weight);
         }
     }
 
@@ -70,92 +64,91 @@ class Tile {
         int64_t b = 0;
         for (; b + 4 * W <= n_; b += 4 * W)
 #pragma GCC unroll 4
-            for (int p = 0; p < 4; p++) {
-                const V e = mul_add(move, loadv(moved_ + b + p * W), loadv(residual_ + b + p * W));
-                storev(residual_ + b + p * W, e);
-                sums[p] = mul_add(e, loadv(column + b + p * W), sums[p]);
-            }
-        for (; b < n_; b += W) {
-            const V e = mul_add(move, loadv(moved_ + b), loadv(residual_ + b));
-            storev(residual_ + b, e);
-            sums[0] = mul_add(e, loadv(column + b), sums[0]);
-        }
+            for (int p = 0; p < 4; p++) sums[p] = advance(move, column, b + p * W, sums[p]);
+        for (; b < n_; b += W) sums[0] = advance(move, column, b, sums[0]);
         const Item h = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        const Item *start = square_ + slots_, *weight = start + slots_;
-        const Item now = mul_add(weight[s], mul_add(x_[s], square_[s], h), start[s]);
+        const Item now = formula::moved<Item>({start_[s], weight_[s]}, x_[s], square_[s], h);
         move_ = x_[s] - now;
         x_[s] = now;
         moved_ = column;
     }
 
-    // Σ e and Σ e² of the residuals as they are now; lanes beyond the last neighbour hold zeros.
-    void errors(double& error, double& error2) {
-        V first{}, second{};
+    // Adds Σ e and Σ e² of the residuals as they are now; lanes beyond the last neighbour hold zeros.
+    void add_errors(double& error, double& error2) const {
         const V move = V{} + move_;
+        V first{}, second{};
         for (int64_t b = 0; b < n_; b += W) {
-            const V e = mul_add(move, loadv(moved_ + b), loadv(residual_ + b));
+            const V e = mul_add(move, at(moved_ + b), at(residual_ + b));
             first += e;
             second = mul_add(e, e, second);
         }
-        error += sum(first);
-        error2 += sum(second);
+        error += static_cast<double>(sum(first));
+        error2 += static_cast<double>(sum(second));
     }
 
-    Item bias() const { return x_[1]; }
-    const Item* factors() const { return x_ + 2; }
+    const Item* x() const { return x_; }
 
   private:
-    static V loadv(const Item* from) { return dyads::load<V>(from); }
-    static void storev(Item* to, V x) { dyads::store(to, x); }
+    static V at(const Item* from) { return dyads::load<V>(from); }
     static int64_t column(int64_t n) { return (padded<V>(n) / W | 1) * W; }
 
-    void gather(const Neighbours<Item>& row, int64_t b, const Table<Item>& other, Item offset) {
-        alignas(64) static const Item zeros[W]{};
+    V advance(V move, const Item* column, int64_t b, V total) {
+        const V e = mul_add(move, at(moved_ + b), at(residual_ + b));
+        store(residual_ + b, e);
+        return mul_add(e, at(column + b), total);
+    }
+
+    // Neighbours b .. b + W - 1: their columns, their residuals, and their part of the squares.
+    void gather(const Neighbours& row, int64_t b, const Table<Item>& other, Item offset, Item* squares) {
         const int64_t m = std::min<int64_t>(row.n - b, W);
         const Item* from[W];
-        V target{};
 #pragma GCC unroll 16
-        for (int l = 0; l < W; l++) from[l] = l < m ? other.row(row.index[b + l]) : nullptr;
-        for (int64_t j = b + W; j < std::min(row.n, b + 2 * W); j++) {
-            const Item* next = other.row(row.index[j]);
-            for (int64_t s = 0; s < slots_; s += 64 / static_cast<int64_t>(sizeof(Item))) __builtin_prefetch(next + s);
+        for (int l = 0; l < W; l++) from[l] = l < m ? other.row(row.index[b + l]) : other.zeros();
+        V e = targets<V>(row, b, m, offset), more{};
+        for (int64_t s = 0; s < slots_; s += quad) {
+            V part[quad];
+            load_quads(part, from, s);
+            add_squares(squares + s * pieces, part);
+            transpose_quads(part);
+            if (s == 0) {
+                e -= part[0];
+                part[0] = first_ones<V>(m);
+            }
+#pragma GCC unroll 4
+            for (int q = 0; q < quad; q++) {
+                store(columns_ + (s + q) * step_ + b, part[q]);
+                V& into = q % 2 == 0 ? e : more;
+                into = mul_add(part[q], V{} - x_[s + q], into);
+            }
         }
-        if constexpr (W == 1) {
-            target = row.at(b) - offset;
+        store(residual_ + b, e + more);
+    }
+
+    // The pieces of four squares hold neighbours in columns as load_quads leaves them.
+    static void add_squares(Item* into, const V (&part)[quad]) {
+        if constexpr (W < quad) {
+            for (int q = 0; q < quad; q++) into[q] = mul_add(part[q], part[q], into[q]);
         } else {
-            if (!row.value) {
-                for (int64_t l = 0; l < m; l++) target[l] = Item(1) - offset;
-            } else {
-                target = m == W ? loadv(row.value + b) : load_first<V>(row.value + b, m);
-                for (int64_t l = 0; l < m; l++) target[l] -= offset;
-            }
+            V total = at(into);
+            for (int q = 0; q < quad; q++) total = mul_add(part[q], part[q], total);
+            store(into, total);
         }
-        V even{}, odd{};
-        for (int64_t s = 0; s < slots_; s += W) {
-            V part[W];
-            V square = loadv(square_ + s);
-#pragma GCC unroll 16
-            for (int l = 0; l < W; l++) {
-                part[l] = loadv(from[l] ? from[l] + s : zeros);
-                square = mul_add(part[l], part[l], square);
-            }
-            storev(square_ + s, square);
-            transpose(part);
-            if (s == 0) part[0] = target - part[0];
-#pragma GCC unroll 16
-            for (int l = 0; l < W; l++) {
-                storev(columns_ + (s + l) * step_ + b, part[l]);
-                V& e = l % 2 ? odd : even;
-                e = mul_add(part[l], V{} - x_[s + l], e);
-            }
+    }
+
+    void take_squares(const Item* part, int64_t n) {
+        for (int64_t s = 0; s < slots_; s++) {
+            Item total(0);
+            for (int p = 0; p < pieces; p++) total += part[s / quad * quad * pieces + p * quad + s % quad];
+            square_[s] = total;
         }
-        storev(residual_ + b, even + odd);
+        std::fill(square_ + slots_, start_, Item(0));
+        square_[0] = static_cast<Item>(n);
     }
 
     int64_t n_, step_, slots_;
-    Item *columns_, *residual_, *x_, *square_;
+    Item *columns_, *residual_, *x_, *square_, *start_, *weight_;
     Item move_;
-    const Item* moved_;
+    const Item* moved_;  // the column whose coordinate moved last
 };
 
 }  // namespace dyads

@@ -26,6 +26,7 @@ ARROWS = (
     lambda words: pa.array(words, pa.large_string()),
     lambda words: pa.array(words, pa.string_view()),
     lambda words: pa.array(words).dictionary_encode(),
+    lambda words: pa.DictionaryArray.from_arrays(range(len(words)), pa.array(words, pa.string_view())),
     lambda words: pa.chunked_array([pa.array(words[:1]), pa.array(words[1:], pa.string())]),
     lambda words: pa.array(["zz", *words, "é"]).slice(1, len(words)),
 )

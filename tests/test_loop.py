@@ -10,7 +10,7 @@ import pytest
 from dyads import loop
 from dyads.engines.local import Local
 from dyads.errors import ConfigError
-from dyads.keeper import keeper
+from dyads.keeper import Keeper, keeper
 from dyads.loop import Watch
 from dyads.pairs import F64, Pairs
 from dyads.posterior import Posterior
@@ -156,7 +156,7 @@ def test_a_falling_curve_is_left_at_any_tolerance():
 
 
 def test_every_chain_is_judged_by_its_own_marks():
-    run = ran(Counting(Plan(30, tol=0.0, window=2), curve=[-float(t) for t in range(31)], chains=3))
+    run = ran(Counting(Plan(30, tol=0.1, window=2), curve=[1.0], chains=3))
     assert [state.tick for state in run.states] == [4, 4, 4]
     assert [r.chain for r in run.trace] == [0] * 4 + [1] * 4 + [2] * 4
 
@@ -285,6 +285,39 @@ def test_an_interrupt_keeps_the_last_whole_tick(keyed, tmp_path, when):
     assert [tick for _, tick, _ in again.steps] == [*range(when - 1, 7)]
     assert run.posterior.offset.tolist() == [3.0, 4.0, 5.0, 6.0, 7.0]
     assert [r.tick for r in run.trace] == [*range(1, 8)]
+    assert all(a.seconds <= b.seconds for a, b in zip(run.trace, run.trace[1:], strict=False))
+
+
+# Also where no chain is at work: before the first, between two, and while the finished fit is written.
+@pytest.mark.parametrize("when", ["init 0", "init 1", "write"])
+def test_an_interrupt_between_chains_keeps_those_that_are_done(keyed, tmp_path, monkeypatch, when):
+    model = Counting(Plan(4, burn_in=2), chains=2)
+    init, begun = model.init, []
+
+    def interrupted(*given):
+        begun.append(None)
+        if when == f"init {len(begun) - 1}":
+            raise KeyboardInterrupt
+        return init(*given)
+
+    def write(self, kept, final, write=Keeper.write):
+        if final and when == "write":
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        write(self, kept, final)
+
+    model.init = interrupted
+    monkeypatch.setattr("dyads.keeper._key", lambda model, pairs: {"method": "counting"})
+    monkeypatch.setattr(Keeper, "write", write)
+    with pytest.raises(KeyboardInterrupt), keeper(model, PAIRS, tmp_path, False, 5) as kept:
+        loop.run(model, PAIRS, Local(1), 5, Watch(lambda r: None, None, kept, None), None)
+    monkeypatch.setattr("dyads.keeper._key", lambda model, pairs: {"method": "counting"})
+    again = Counting(Plan(4, burn_in=2), chains=2)
+    with keeper(again, PAIRS, tmp_path, True, 9) as kept:
+        run = loop.run(again, PAIRS, Local(1), kept.seed, Watch(lambda r: None, None, kept, None), None)
+    assert kept.seed == 5
+    assert {chain for chain, _, _ in again.steps} == {"init 0": {0, 1}, "init 1": {1}, "write": set()}[when]
+    assert run.posterior.offset.tolist() == [3.0, 4.0, 3.0, 4.0]
 
 
 def test_a_fit_that_was_stopped_stays_stopped_when_resumed(keyed, tmp_path):

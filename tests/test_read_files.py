@@ -47,7 +47,7 @@ ITEMS = st.text(st.characters(codec="utf-8", exclude_characters="\0 \t\n\r\v\f")
     st.integers(1, 30),
     st.booleans(),
 )
-@settings(parent=ANY, max_examples=150)
+@settings(parent=ANY, max_examples=80)
 def test_baskets_are_read_back(tmp_path, monkeypatch, lists, blank, end, block, packed):
     monkeypatch.setattr(baskets, "BLOCK", block)
     text = "".join(blank.join(items) + end for items in lists)

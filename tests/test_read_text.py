@@ -55,7 +55,7 @@ def understood(table):
 
 
 @given(cells(WORDS) | cells(NUMBERS), st.sampled_from(",;\t| "), st.sampled_from(["\n", "\r\n"]), st.booleans())
-@settings(parent=ANY, max_examples=200)
+@settings(parent=ANY, max_examples=100)
 def test_a_table_is_read_back(tmp_path, table, delimiter, end, packed):
     lines = [("rating", "who", "what"), *((repr(value), user, item) for (user, item), value in table.items())]
     path = written(tmp_path / "file.csv", lines, delimiter=delimiter, lineterminator=end)
@@ -110,6 +110,16 @@ def test_a_column_is_whole_numbers_only_if_each_cell_writes_one(tmp_path, monkey
         assert pairs.values().sum() == len(cells)
     pairs = read(put(tmp_path, "".join(f"{cell},1\n" for cell in plain)), header=False)
     assert pairs.users.ids().tolist() == list(range(-5, 55))
+
+
+@pytest.mark.parametrize("delimiter", ["::", "-->", "||"])
+def test_a_long_delimiter_may_stand_across_two_blocks(tmp_path, monkeypatch, delimiter):
+    lines = [f"u{n}{delimiter}i{n % 13}{delimiter}{n}\n" for n in range(300)]
+    expected = {(f"u{n}", f"i{n % 13}"): n for n in range(300)}
+    for block in range(60, 75):
+        monkeypatch.setattr(text, "BLOCK", block)
+        path = put(tmp_path, "".join(lines))
+        assert found(read(path, value=2, delimiter=delimiter, header=False)) == expected
 
 
 # --- how a table is laid out ---------------------------------------------------------------------------------------

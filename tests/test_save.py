@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 
@@ -60,7 +61,7 @@ def forged(path, change):
     return bad
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_forged_file_is_refused_or_answers_like_any_other(files, data):
     case = data.draw(st.sampled_from(CASES))
@@ -88,19 +89,54 @@ def test_a_forged_file_is_refused_or_answers_like_any_other(files, data):
         elif what == "away":
             del arrays[name]
 
-    bad = forged(files / case.name, change)
+    asked_like_any_other(case, forged(files / case.name, change), more=True)
+
+
+# A file that opens answers with numbers, or with errors of ours.
+def asked_like_any_other(case, path, more):
     try:
-        opened = dyads.load(bad)
+        opened = dyads.load(path)
     except ModelFileError:
         return
-    rows = case.pairs().to_scipy()[:2]
-    try:  # other numbers give other answers, and errors of ours
-        with np.errstate(all="ignore"):
-            opened.recommend(opened.users_.ids([0, 1]), N=4, return_std=True)
-            opened.recommend(opened.users_.ids([0, 1]), rows, N=4)
-            opened.predict_pairs([(opened.users_.ids([0])[0], opened.items_.ids([0])[0])], return_std=True)
-    except DyadsError:
-        pass
+    rows, users, items = case.pairs().to_scipy(), opened.users_.ids([0, 1]), opened.items_.ids([0, 1])
+    asks = [
+        lambda: opened.recommend(users, N=4, return_std=True),
+        lambda: opened.recommend(users, rows[:2], N=4),
+        lambda: opened.recommend(users, rows[:2], N=4, recalculate_user=True, return_std=True),
+        lambda: opened.recalculate_item(items, rows.T.tocsr()[:2]),
+        lambda: opened.predict_pairs([(users[0], items[0])], return_std=True),
+        lambda: opened.similar_items(items),
+        lambda: (opened.user_bias_, opened.item_bias_, opened.trace_, opened.n_iter_),
+        lambda: opened.partial_fit(case.data(case.kind, 3), show_progress=False) if more else None,
+    ]
+    for ask in asks:
+        try:
+            with np.errstate(all="ignore"):
+                ask()
+        except DyadsError:
+            pass
+
+
+# The places of a plan, as (the list or object, where in it).
+def places(plan):
+    for key in plan if isinstance(plan, dict) else range(len(plan)) if isinstance(plan, list) else ():
+        yield plan, key
+        yield from places(plan[key])
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_forged_plan_is_refused_or_answers_like_any_other(files, data):
+    case = data.draw(st.sampled_from(CASES))
+
+    def change(payload, arrays):
+        every = list(places(payload["fitted"]))
+        parent, key = every[data.draw(st.integers(0, len(every) - 1))]
+        other, at = every[data.draw(st.integers(0, len(every) - 1))]
+        junk = st.sampled_from([None, 0, -1, 3, 2.5, "identity", [], {}, {"tuple": []}, {"array": "nowhere"}])
+        parent[key] = data.draw(st.one_of(junk, st.just(copy.deepcopy(other[at]))))
+
+    asked_like_any_other(case, forged(files / case.name, change), more=False)
 
 
 def test_a_file_of_another_kind_or_a_newer_one_is_refused(files, tmp_path):

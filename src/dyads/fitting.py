@@ -52,7 +52,7 @@ def _seed(model: Model, before: Fitted | None) -> int:
 def _check_keeping(directory: Any, every: int | None, resume: bool) -> None:
     if directory is None and (every is not None or resume):
         raise ConfigError(f"every={every!r} and resume={resume!r} need a folder: give checkpoint=DIR")
-    if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+    if every is not None and (isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1):
         raise ConfigError(f"every={every!r} is no number of ticks between checkpoints: give 1 or more")
 
 

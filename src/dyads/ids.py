@@ -97,14 +97,13 @@ def _from_arrow(ids: Any, side: str) -> I64 | Strings:
 
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
-    if isinstance(ids, pa.DictionaryArray):
-        ids = ids.dictionary_decode()
+    ids = decoded(ids)
     if ids.null_count:
         place = ids.is_null().index(True).as_py()
         raise DataError(f"{side} at place {place} is missing (null): drop or fill it")
     if pa.types.is_integer(ids.type):
-        return _from_array(ids.to_numpy(zero_copy_only=False), side)
-    if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type) or pa.types.is_string_view(ids.type):
+        return _from_array(as_numpy(ids), side)
+    if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
         ids = ids.cast(pa.large_string())
         _, offsets, data = ids.buffers()
         cuts = np.frombuffer(offsets, np.int64, len(ids) + 1, 8 * ids.offset) if len(ids) else np.zeros(1, np.int64)
@@ -113,3 +112,20 @@ def _from_arrow(ids: Any, side: str) -> I64 | Strings:
     if pa.types.is_null(ids.type) or len(ids) == 0:
         return np.empty(0, np.int64)
     raise DataError(f"{side} {ids[0].as_py()!r} is of type {ids.type}: {_REMEDY}, so convert the {side}s first")
+
+
+def decoded(array: Any) -> Any:
+    """An Arrow array without a dictionary, its strings with offsets rather than views."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        return decoded(array.dictionary).take(array.indices)
+    return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
+
+
+def as_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """An Arrow array of numbers, none missing, in NumPy's form; the array's own conversion imports pandas."""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    if not len(array):
+        return np.empty(0, kind)
+    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize)

@@ -86,21 +86,14 @@ class _Fit:
 def run(model: Any, pairs: Pairs, engine: Engine, seed: int, watch: Watch, previous: tuple[Bare, ...] | None) -> Run:
     """All chains of a fit, one after the other."""
     kept = watch.keeper.resumed() or Kept((), None, 0, 0, (), "length")
-    now = time.monotonic()
-    fit = _Fit(model, engine, seed, watch, model.plan(pairs, previous), now, now, (kept, None))
-    state = model.place(pairs, engine, kept.current) if kept.current is not None else None
-    for chain in range(len(kept.finished), model.chains()):
-        if state is None:
-            if fit.kept.stopped == "callback":
-                break
-            before = previous[chain % len(previous)] if previous else None
-            state = model.init(pairs, engine, At(seed, chain, before.tick if before else 0), before)
-            kept = fit.kept._replace(first=state.tick, stopped="length")
-        fit.whole = (kept, state)
-        end = _chain(fit, chain, state)
-        kept = fit.kept._replace(finished=(*fit.kept.finished, bare(end, engine)), current=None)
-        fit.whole, state = (kept, None), None
-    watch.keeper.write(fit.kept, final=True)
+    now, spent = time.monotonic(), kept.trace[-1].seconds if kept.trace else 0.0
+    fit = _Fit(model, engine, seed, watch, model.plan(pairs, previous), now - spent, now, (kept, None))
+    try:
+        _chains(fit, pairs, previous)
+        watch.keeper.write(fit.kept, final=True)
+    except KeyboardInterrupt:
+        _write(fit)
+        raise
     if fit.plan.burn_in is None:
         posterior = model.read_out(model.place(pairs, engine, fit.kept.finished[-1]), engine)
     else:
@@ -108,26 +101,39 @@ def run(model: Any, pairs: Pairs, engine: Engine, seed: int, watch: Watch, previ
     return Run(fit.kept.finished, posterior, fit.kept.trace, fit.kept.stopped)
 
 
+def _chains(fit: _Fit, pairs: Pairs, previous: tuple[Bare, ...] | None) -> None:
+    """Those chains that are not finished, each to its end."""
+    model, engine, kept = fit.model, fit.engine, fit.kept
+    state = model.place(pairs, engine, kept.current) if kept.current is not None else None
+    for chain in range(len(kept.finished), model.chains()):
+        if state is None:
+            if fit.kept.stopped == "callback":
+                break
+            before = previous[chain % len(previous)] if previous else None
+            state = model.init(pairs, engine, At(fit.seed, chain, before.tick if before else 0), before)
+            kept = fit.kept._replace(first=state.tick, stopped="length")
+        fit.whole = (kept, state)
+        end = _chain(fit, chain, state)
+        kept = fit.kept._replace(finished=(*fit.kept.finished, bare(end, engine)), current=None)
+        fit.whole, state = (kept, None), None
+
+
 def _chain(fit: _Fit, chain: int, state: State) -> State:
     """One chain to its end."""
     plan, keeper, first = fit.plan, fit.watch.keeper, fit.kept.first
-    try:
-        while fit.kept.stopped == "length" and (done := state.tick - first) < plan.ticks:
-            n = _stretch(done, plan, fit.watch.every)
-            state = fit.model.step(state, fit.engine, At(fit.seed, chain, state.tick), n)
-            done += n
-            if plan.burn_in is not None and done > plan.burn_in:
-                keeper.append(fit.model.read_out(state, fit.engine))
-            trace, stopped = fit.kept.trace, "length"
-            if done % plan.mark == 0 or done == plan.ticks:
-                trace = (*trace, _record(fit, chain, state))
-                stopped = _stopped(fit, trace, chain)
-            fit.whole = (fit.kept._replace(trace=trace, n_draws=keeper.n_draws, stopped=stopped), state)
-            if stopped == "length" and _due(fit, done):
-                _write(fit)
-    except KeyboardInterrupt:
-        _write(fit)
-        raise
+    while fit.kept.stopped == "length" and (done := state.tick - first) < plan.ticks:
+        n = _stretch(done, plan, fit.watch.every)
+        state = fit.model.step(state, fit.engine, At(fit.seed, chain, state.tick), n)
+        done += n
+        if plan.burn_in is not None and done > plan.burn_in:
+            keeper.append(fit.model.read_out(state, fit.engine))
+        trace, stopped = fit.kept.trace, "length"
+        if done % plan.mark == 0 or done == plan.ticks:
+            trace = (*trace, _record(fit, chain, state))
+            stopped = _stopped(fit, trace, chain)
+        fit.whole = (fit.kept._replace(trace=trace, n_draws=keeper.n_draws, stopped=stopped), state)
+        if stopped == "length" and _due(fit, done):
+            _write(fit)
     return state
 
 

@@ -117,12 +117,9 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _paced(show: Show, seconds: float, first: bool, last: bool) -> Iterator[Show]:
-    """Show no more often than this; `first` and `last` say whether those marks are shown in any case.
-
-    The last one is also shown wherever an earlier one was.
-    """
-    shown_at, waiting, any_shown = -math.inf if first else time.monotonic(), None, False
+def _paced(show: Show, seconds: float, patient: bool = False) -> Iterator[Show]:
+    """Show the first mark, the last, and between them no more often than this; `patient`: nothing before that time."""
+    shown_at, waiting, any_shown = time.monotonic() if patient else -math.inf, None, False
 
     def told(mark: Told) -> None:
         nonlocal shown_at, waiting, any_shown
@@ -134,7 +131,7 @@ def _paced(show: Show, seconds: float, first: bool, last: bool) -> Iterator[Show
         show(mark)
 
     yield told
-    if waiting is not None and (last or any_shown):
+    if waiting is not None and any_shown:
         show(waiting)
 
 
@@ -145,7 +142,7 @@ def _lines(title: str, patient: bool) -> Iterator[Show]:
     def show(mark: Told) -> None:
         print(f"{title}  {mark.words()}", file=_Stream(), flush=True)
 
-    with _paced(show, LINE_SECONDS, first=False, last=not patient) as told:
+    with _paced(show, LINE_SECONDS, patient) as told:
         yield told
 
 
@@ -166,7 +163,7 @@ def _bar(title: str, console: Any) -> Iterator[Show]:
             said = f"{title}  {mark.words()}"
             progress.update(task, completed=mark.done, total=mark.total, description=said, refresh=True)
 
-        with _paced(show, BAR_SECONDS, first=True, last=True) as told:
+        with _paced(show, BAR_SECONDS) as told:
             yield told
 
 
@@ -190,5 +187,5 @@ def _notebook(title: str) -> Iterator[Show]:
     display = import_module("IPython.display").display
 
     page = display(_Page(title, None), display_id=True)
-    with _paced(lambda mark: page.update(_Page(title, mark)), BAR_SECONDS, first=True, last=True) as told:
+    with _paced(lambda mark: page.update(_Page(title, mark)), BAR_SECONDS) as told:
         yield told

@@ -37,7 +37,7 @@ def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, que
     if question.rank_by not in RANKS:
         raise ConfigError(f"rank_by={question.rank_by!r} is unknown: give one of {', '.join(map(repr, RANKS))}")
     asked = border.as_list(userid, "user")
-    users, liked = _placed(model, asked, user_items, recalculate, question.without_liked, "user")
+    users, liked = _placed(model, asked, user_items, recalculate, question)
     exclude = _without(liked if question.without_liked else None, question.without, model.items_, len(asked), "item")
     among = _among(question.among, model.items_, "item")
     numbers, scores = rank.recommend(model.posterior_, users, n, exclude, among, question.rank_by)
@@ -48,20 +48,19 @@ def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, que
 
 
 def _placed(
-    model: Model, asked: list[Any], given: Any, recalculate: bool, want_liked: bool, which: str
+    model: Model, asked: list[Any], given: Any, recalculate: bool, question: Question
 ) -> tuple[RowPosterior, Csr | None]:
-    """The asked rows' posterior, learned or folded in, and their pairs where those are needed."""
-    own = model.users_ if which == "user" else model.items_
+    """The asked users' posterior, learned or folded in, and their pairs where those are needed."""
     if recalculate:
         if given is None:
-            raise ConfigError(f"recalculate_{which}=True places {which}s by their pairs: give {_pairs_name(which)}")
-        rows = border.histories(model, given, asked, which)
-        return fold_in(model, rows, which), rows
-    numbers = own.numbers(asked, side=which) if asked else np.empty(0, dtype=np.int64)
+            raise ConfigError("recalculate_user=True places users by their pairs: give user_items")
+        rows = border.histories(model, given, asked)
+        return fold_in(model, rows, "user", cov=question.return_std), rows
+    numbers = model.users_.numbers(asked, side="user") if asked else np.empty(0, dtype=np.int64)
     rows_or_none = None
-    if want_liked:
-        rows_or_none = liked_rows(model, numbers) if given is None else border.histories(model, given, asked, which)
-    return side(model.posterior_, which, numbers), rows_or_none
+    if question.without_liked:
+        rows_or_none = liked_rows(model, numbers) if given is None else border.histories(model, given, asked)
+    return side(model.posterior_, "user", numbers), rows_or_none
 
 
 def _pairs_name(which: str) -> str:

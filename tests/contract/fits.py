@@ -10,9 +10,9 @@ from contract.cases import named
 from dyads.state import arrays_equal
 
 
-def fit(case, folder=None, resume=False, every=25, callback=None, pairs=None, **more):
+def fit(case, folder=None, resume=False, every=25, callback=None, pairs=None, long=True, **more):
     keeping = {} if folder is None else {"checkpoint": folder, "resume": resume, "every": every}
-    model = case.make(**{**(case.many or {}), **more})
+    model = case.make(**{**((long and case.many) or {}), **more})
     return model.fit(case.pairs() if pairs is None else pairs, show_progress=False, callback=callback, **keeping)
 
 

@@ -119,6 +119,13 @@ def test_values_that_the_method_does_not_take_are_named(case, model):
         assert quiet(case, X, binarize=-2.0).pairs_.n_pairs == 3
 
 
+def test_a_threshold_is_not_above_itself(case):
+    if case.kind == "ratings":
+        pytest.skip("ratings have no threshold")
+    X = sparse.csr_array(([1.0, 2.0, 3.0], ([0, 1, 2], [0, 3, 1])), shape=(3, 4))
+    assert [quiet(case, X, binarize=t).pairs_.n_pairs for t in (0.0, 1.0, 1.5, 2.0)] == [3, 2, 2, 1]
+
+
 def test_ratings_may_be_anything_and_zeros_among_them_stay(case):
     if case.kind != "ratings":
         pytest.skip("only ratings keep their zeros")

@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 from contract.cases import LONG, SETS, named
-from contract.fits import cut_short, fit, same, straight
+from contract.fits import cut_short, fit, same
 
 from dyads import arrayfile, keeper
 from dyads.errors import ConfigError, ModelFileError
@@ -26,25 +26,25 @@ def long(request):
 
 def test_nothing_to_resume_starts_afresh_and_is_said(case, kernels, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "dyads"):
-        model = fit(case, tmp_path, resume=True)
+        model = fit(case, tmp_path, long=False, resume=True)
     assert [m for m in caplog.messages if "NumPy" not in m] == [
         f"nothing to resume in {tmp_path}: the fit starts afresh"
     ]
-    assert same(model, straight(case.name, kernels))
+    assert same(model, fit(case, long=False))
 
 
 def test_a_used_folder_is_refused_without_resume(case, tmp_path):
-    fit(case, tmp_path)
+    fit(case, tmp_path, long=False)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ConfigError, match=rf"{tmp_path}.* already holds a fit: give resume=True"):
-        fit(case, tmp_path)
+        fit(case, tmp_path, long=False)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_other_data_are_refused_by_name(case, tmp_path):
-    fit(case, tmp_path)
+    fit(case, tmp_path, long=False)
     with pytest.raises(ModelFileError, match=rf"{tmp_path} holds another fit: data was '\w+' there and is '\w+' now"):
-        fit(case, tmp_path, resume=True, pairs=case.data(case.kind, 1))
+        fit(case, tmp_path, long=False, resume=True, pairs=case.data(case.kind, 1))
 
 
 @pytest.mark.parametrize(
@@ -53,25 +53,25 @@ def test_other_data_are_refused_by_name(case, tmp_path):
 def test_other_parameters_are_refused_by_name(case, tmp_path, name, now):
     if name not in case.make().get_params():
         pytest.skip(f"this method has no {name}")
-    fit(case, tmp_path)
+    fit(case, tmp_path, long=False)
     before = case.make().get_params()[name]
     with pytest.raises(ModelFileError, match=rf"holds another fit: {name} was {before} there and is {now} now"):
-        fit(case, tmp_path, resume=True, **{name: now})
+        fit(case, tmp_path, long=False, resume=True, **{name: now})
 
 
 def test_another_version_is_refused_by_name(case, tmp_path, monkeypatch):
-    fit(case, tmp_path)
+    fit(case, tmp_path, long=False)
     here = keeper.version()
     monkeypatch.setattr(keeper, "version", lambda: "9.9")
     with pytest.raises(ModelFileError, match=rf"holds another fit: dyads was '{here}' there and is '9.9' now"):
-        fit(case, tmp_path, resume=True)
+        fit(case, tmp_path, long=False, resume=True)
 
 
 def test_another_method_is_refused_by_name(tmp_path):
-    fit(named("popularity"), tmp_path)
+    fit(named("popularity"), tmp_path, long=False)
     other = named("sbmf")
     with pytest.raises(ModelFileError, match=r"method was 'popularity' there and is 'sbmf' now"):
-        fit(other, tmp_path, resume=True, pairs=named("popularity").pairs())
+        fit(other, tmp_path, long=False, resume=True, pairs=named("popularity").pairs())
 
 
 def test_a_checkpoint_that_holds_something_else_is_refused(long, tmp_path):

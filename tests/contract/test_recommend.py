@@ -190,6 +190,14 @@ def test_a_history_may_be_empty_or_name_values_one_by_one(model):
         np.testing.assert_array_equal(scores, found[0][1])
 
 
+def test_an_item_that_stands_twice_in_a_history_has_the_mean_of_its_values(model):
+    (item,) = items_of(model, 2)
+    twice, once = ([(item, 1.0), (item, 3.0)], {item: 2.0}) if model.data == "ratings" else ([item, item], [item])
+    found = [model.recommend("new", {"new": history}, recalculate_user=True) for history in (twice, once)]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_unknown_items_of_a_history_are_left_out_and_one_is_named(model):
     known = items_of(model, 0, 1)
     with pytest.warns(UnknownIdWarning, match=r"2 of 4 items of the given histories, such as 'pear', are not known"):

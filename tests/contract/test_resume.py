@@ -34,7 +34,7 @@ def child(case, folder, *where):
 
 
 # Each moment is drawn: a call of a step, or of one of the two that a write consists of.
-@pytest.mark.parametrize("where", ["step", "fsync", "replace"])
+@pytest.mark.parametrize("where", ["step", "replace", pytest.param("fsync", marks=pytest.mark.slow)])
 def test_a_killed_fit_ends_on_the_same_bits(long, kernels, where, tmp_path):
     first, last = (20, 90) if where == "step" else (4, 12)
     moment = int(np.random.default_rng([len(long.name), len(where)]).integers(first, last))

@@ -6,103 +6,20 @@ reader who leaves (`| head`) with 141, as for every other program, without a wor
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib import import_module
-from typing import Any
 
-import click
-
-from dyads.cli.screen import flush, tell
-from dyads.errors import DyadsError
-
-WRONG, INTERRUPTED, UNREAD = 2, 130, 141
-COMMANDS = ("demo", "fit", "recommend", "evaluate", "info", "doctor")
-EXAMPLE = """\b
-Example:
-  dyads fit clicks.csv --user visitor --item page --model bpr -o model.dyads
-  dyads recommend model.dyads --user ann -n 10
-"""
-
-
-class Program(click.Group):
-    """The commands, each imported when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's)
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name not in COMMANDS:
-            return None
-        found: click.Command = import_module(f"dyads.cli.{name}").command
-        return found
-
-
-def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from dyads import __version__
-
-        click.echo(f"dyads {__version__}")
-        ctx.exit()
-
-
-@click.command(cls=Program, epilog=EXAMPLE, invoke_without_command=True)
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
-)
-@click.pass_context
-def program(ctx: click.Context) -> None:
-    """Bayesian models of who goes with what: fit, recommend, evaluate."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the answer is the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _warn
-            with program.make_context("dyads", given) as ctx:
-                program.invoke(ctx)
-            flush()
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        tell("dyads: interrupted")
+        from dyads.cli.program import run  # inside, so that Ctrl-C may come as early as it likes
+
+        return run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        exec("")  # CPython remembers an interrupt that fell into an import, and ends by the signal, until it runs code
+        if sys.stderr is not None:
+            print("dyads: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        _leave_stdout()
-        return UNREAD
-    except (click.ClickException, DyadsError, OSError, MemoryError) as error:
-        tell(f"dyads: {_sentence(error)}")
-        return WRONG
-    return 0
-
-
-def _sentence(error: BaseException) -> str:
-    """What is wrong, in one line."""
-    if isinstance(error, click.ClickException):
-        text = error.format_message()
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            text = f"{text.rstrip('.')}; see {error.ctx.command_path} --help"
-    elif isinstance(error, OSError) and not isinstance(error, DyadsError):
-        text = f"{error.filename or 'the output'} cannot be used: {error.strerror or error}"
-    elif isinstance(error, MemoryError):
-        text = f"memory ran out ({error}): take a machine with more, or less data"
-    else:
-        text = str(error)
-    return " ".join(text.split())
-
-
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    tell(f"dyads: {message}")
-
-
-def _leave_stdout() -> None:
-    """Nobody reads it any more, so that nothing may be written there when Python ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,8 +14,8 @@ from dyads.cli.info import listed
 from dyads.cli.screen import say
 from dyads.errors import ConfigError
 
-NEEDED = ("numpy", "scipy", "polars", "safetensors", "click", "rich")
-OPTIONAL = ("pyarrow", "pandas", "scikit-learn", "matplotlib")
+NEEDED = ("numpy", "scipy", "pyarrow", "safetensors", "click", "rich")
+OPTIONAL = ("pandas", "polars", "scikit-learn", "matplotlib")
 VARIABLES = ("DYADS_KERNELS", "DYADS_LEVEL", "DYADS_THREADS")
 EXAMPLE = """\b
 Examples:

@@ -49,6 +49,7 @@ def command(data: str | None, model: str, layout: dict[str, Any], output: str | 
     names = _names(model)
     check_output(output, data, given["test"], *names)
     models = _models(names, given)
+    given["metric"] = _metrics(given["metric"], given["count"])
     train, test = _parts(data, models, layout, given)
     reports = {}
     for name, one in models.items():
@@ -82,6 +83,13 @@ def _models(names: list[str], given: dict[str, Any]) -> dict[str, Model]:
         name: built(name, settings[name], given["seed"], given["jobs"]) if name in methods else dyads.load(name)
         for name in names
     }
+
+
+def _metrics(text: str | None, length: int) -> list[str] | None:
+    """The names of the metrics, each known."""
+    from dyads.metrics import metric
+
+    return None if text is None else [metric(name.strip(), length).name for name in text.split(",")]
 
 
 def _parts(data: str | None, models: dict[str, Model], layout: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -119,9 +127,8 @@ def _cut(pairs: Any, model: Model, given: dict[str, Any]) -> tuple[Pairs, Pairs]
 def _report(model: Model, train: Pairs | None, test: Pairs, given: dict[str, Any], baseline: bool) -> Report:
     from dyads import evaluate
 
-    metrics = None if given["metric"] is None else [name.strip() for name in given["metric"].split(",")]
     known = model.pairs_ if train is None else train
-    return evaluate(model, known, test, metrics, given["count"], random_state=given["seed"], baseline=baseline)
+    return evaluate(model, known, test, given["metric"], given["count"], random_state=given["seed"], baseline=baseline)
 
 
 def _remark(reports: dict[str, Report], quiet: bool) -> None:

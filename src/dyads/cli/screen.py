@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from dyads.errors import ConfigError
 
@@ -17,7 +18,9 @@ def write(content: bytes) -> None:
     if sys.stdout is None:
         raise ConfigError("the standard output is closed, so there is nowhere to print to: leave it open")
     sys.stdout.flush()
-    sys.stdout.buffer.write(content)
+    left = memoryview(content)
+    while left:  # Python's unbuffered output takes a part at a time
+        left = left[sys.stdout.buffer.write(left) :]
 
 
 def flush() -> None:
@@ -27,6 +30,7 @@ def flush() -> None:
 
 
 def tell(text: str) -> None:
-    """A remark; lost where the standard error is closed."""
+    """A remark; lost where nobody can read the standard error."""
     if sys.stderr is not None:
-        print(text, file=sys.stderr, flush=True)
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)

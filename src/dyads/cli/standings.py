@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from dyads.cli.table import Table
 
@@ -22,7 +21,7 @@ def standings(reports: Mapping[str, Report]) -> Table:
     for metric in metrics:
         measured = {name: row for name, report in reports.items() for row in report.rows if row.metric == metric}
         rows += [(metric, name, row.value, row.low, row.high) for name, row in measured.items()]
-        beside = [row for row in measured.values() if not np.isnan(row.popularity)]
+        beside = [row for row in measured.values() if not math.isnan(row.popularity)]
         if beside and BASELINE not in reports:
             rows.append((metric, BASELINE, beside[0].popularity, beside[0].popularity_low, beside[0].popularity_high))
     return dict(zip(("metric", "model", "value", "low", "high"), map(list, zip(*rows, strict=True)), strict=True))

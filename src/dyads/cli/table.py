@@ -1,17 +1,18 @@
 """Tables: on the screen, or whole files of CSV, Parquet or JSON that read back equal.
 
 A number that is not there is NaN here, an empty cell in CSV, and null in JSON and Parquet; so is a None among strings.
+In CSV strings are quoted and numbers are not, so that an id such as "007" stays one.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import PurePath
 from typing import Any, BinaryIO
-
-import numpy as np
 
 from dyads.cli import screen
 from dyads.errors import ConfigError, DataError
@@ -56,30 +57,31 @@ def put(table: Table, output: str | None, shown_as: str) -> None:
     else:
         content = BytesIO()
         write(table, content, shown_as)
-        screen.write(content.getvalue().rstrip(b"\n") + b"\n")
+        screen.write(content.getvalue())
 
 
 def write(table: Table, out: BinaryIO, form: str) -> None:
     """A table as CSV, JSON (a list of objects) or Parquet."""
-    import polars
+    import pyarrow as pa
+    from pyarrow import csv, parquet
 
-    columns = {name: _column(values) for name, values in table.items()}
-    frame = polars.DataFrame({name: polars.Series(values, nan_to_null=True) for name, values in columns.items()})
-    if form == "json":
-        _check_finite(columns)
-    writers: dict[str, Any] = {"csv": frame.write_csv, "json": frame.write_json, "parquet": frame.write_parquet}
-    writers[form](out)
-
-
-def _column(values: Any) -> Any:
-    array = np.asarray(values)
-    return array if array.dtype.kind in "iufb" else list(values)
+    found = pa.table({name: pa.array(values, from_pandas=True) for name, values in table.items()})  # NaN is no value
+    if form == "csv":
+        csv.write_csv(found, out)
+    elif form == "parquet":
+        parquet.write_table(found, out)
+    else:
+        out.write(_objects(found.to_pylist()))
 
 
-def _check_finite(columns: Table) -> None:
-    for name, values in columns.items():
-        if isinstance(values, np.ndarray) and np.isinf(values).any():
-            raise DataError(f"column {name!r} holds an infinite number, which JSON cannot: write CSV or Parquet")
+def _objects(rows: list[dict[str, Any]]) -> bytes:
+    """The rows as JSON, one a line."""
+    try:
+        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+        return ("[" + ",\n ".join(lines) + "]\n").encode()
+    except ValueError:
+        bad = next(name for row in rows for name, value in row.items() if value in (math.inf, -math.inf))
+        raise DataError(f"column {bad!r} holds an infinite number, which JSON cannot: write CSV or Parquet") from None
 
 
 def _format(path: str) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 
 from dyads.errors import ConfigError
 from dyads.kernels import entries
-from dyads.pairs import F32, U32
+from dyads.kernels.shapes import SbmfRows, SbmfShared, SbmfSums
+from dyads.pairs import F32, I64, U32, Csr
 from dyads.streams import At
 
 LEVELS = {"v1": "any CPU of its architecture", "v3": "AVX2 and FMA", "v4": "AVX-512"}
@@ -119,6 +120,14 @@ def fill_normal(at: At, site: int, first_row: int, n_rows: int, n: int, threads:
     return out
 
 
+# --- kernels ---------------------------------------------------------------------------------------------------
+
+
+def sbmf(csr: Csr, cuts: I64, own: SbmfRows, shared: SbmfShared, at: At, threads: int) -> SbmfSums:
+    """A draw of every row of one side; heavy rows by their Gram matrix, all others by the tile of their neighbours."""
+    return SbmfSums(*core().sbmf_float(csr, cuts, own, shared, at, threads))
+
+
 def _on_core(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: kernel(core(), *given)
 
@@ -128,5 +137,6 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "bpr": _on_core(entries.bpr),
     "bpr_check": _on_core(entries.bpr_check),
     "row_products": _on_core(entries.row_products),
+    "sbmf": sbmf,
     "top_n": _on_core(entries.top_n),
 }

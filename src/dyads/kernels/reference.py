@@ -47,6 +47,45 @@ def row_totals(block: Csr, first_row: int, own: Any, shared: None, at: At) -> To
     return Totals(float(own.taken.sum()))
 
 
+# --- Gram matrices, systems, chains: what row kernels are made of ---------------------------------------------------
+
+
+def gram(block: Csr, factors: Any, y: Any, weight: Any = None) -> tuple[F64, F64]:
+    """Of every row the matrix Σ w f f' (n, K, K) and the vector Σ y f (n, K) over its neighbours' factors f.
+
+    `y` and `weight` have one value per entry; a weight may be negative, and is one where none are given.
+    """
+    f = np.asarray(factors, dtype=np.float64)[block.idx]
+    w = np.ones(block.nnz) if weight is None else np.asarray(weight, dtype=np.float64)
+    rows, k = [slice(a, b) for a, b in zip(block.ptr[:-1], block.ptr[1:], strict=True)], f.shape[1]
+    matrix = np.array([f[r].T @ (w[r, None] * f[r]) for r in rows]).reshape(-1, k, k)
+    return matrix, np.array([f[r].T @ y[r] for r in rows]).reshape(-1, k)
+
+
+def solve(matrix: Any, vector: Any, z: Any) -> F64:
+    """x = L⁻¹ (L'⁻¹ h + z) with C = L'L, L lower: a draw of N(C⁻¹ h, C⁻¹) for standard normal z, its mean for z = 0."""
+    c = np.asarray(matrix, dtype=np.float64)
+    lower = np.swapaxes(np.linalg.cholesky(c[:, ::-1, ::-1])[:, ::-1, ::-1], 1, 2)
+    half = np.linalg.solve(np.swapaxes(lower, 1, 2), np.asarray(vector, dtype=np.float64)[..., None])
+    x: F64 = np.linalg.solve(lower, half + np.asarray(z)[..., None])[..., 0]
+    return x
+
+
+def chain(matrix: Any, vector: Any, prior: tuple[F64, F64, float], z: Any, x: Any) -> F64:
+    """One pass over the coordinates: each is drawn given all others, from the row's Gram matrix and vector alone.
+
+    `prior` is (precision, precision · mean, τ).
+    """
+    precision, pull, tau = prior
+    new = np.array(x, dtype=np.float64)
+    for k in range(new.shape[1]):
+        q = matrix[:, k, k]
+        h = vector[:, k] - np.einsum("nk,nk->n", matrix[:, k], new)
+        variance = 1.0 / (precision[k] + tau * q)  # eq. 18
+        new[:, k] = variance * (pull[k] + tau * (h + new[:, k] * q)) + np.sqrt(variance) * z[:, k]  # eq. 17, 20
+    return new
+
+
 def row_products(block: Csr, first_row: int, own: ProductRows, shared: ProductShared, at: At) -> NoSums:
     """Writes X · B for some rows of X: each row's Σ_j x_rj B_j."""
     own.out[:] = 0
@@ -219,7 +258,7 @@ def sbmf(block: Csr, first_row: int, own: SbmfRows, shared: SbmfShared, at: At) 
             variance = 1.0 / (shared.precision[c] + tau * row_sums(v * v, block.ptr))  # eq. 18
             pull = tau * row_sums(v * (e + x[row] * v), block.ptr)
             new = variance * (shared.precision[c] * shared.mean[c] + pull) + np.sqrt(variance) * z[:, c]  # eq. 17, 20
-            new = new.astype(np.float32).astype(np.float64)
+            new = new.astype(own.factors.dtype).astype(np.float64)
             e += v * (x - new)[row]
             x[:] = new
         own.factors[:], own.bias[:] = factors, bias

@@ -65,9 +65,9 @@ class BPR(Model):
 
     n_factors: int = whole(10, 0)
     negatives: str = choice("uniform", "uniform", "popularity")
-    learning_rate: float = number(0.05, 0.0, open_low=True)
-    decay: float = number(0.0, 0.0)
-    regularization: float = number(0.005, 0.0)
+    learning_rate: float = number(0.15, 0.0, open_low=True)
+    decay: float = number(0.1, 0.0)
+    regularization: float = number(0.03, 0.0)
     n_entries: int | None = whole(None, 1, none=True)
     minibatch: int | None = whole(None, 1, none=True)
     tol: float | None = number(1e-3, 0.0, none=True)

@@ -8,7 +8,8 @@ from typing import IO, Any
 import numpy as np
 
 from dyads.errors import DataError
-from dyads.pairs import I32
+from dyads.ids import as_numpy
+from dyads.pairs import I64
 from dyads.sources.columns import IdColumn, Numbered
 from dyads.sources.opening import BOM, opened
 from dyads.vocabulary import Vocabulary
@@ -62,15 +63,16 @@ def _lines(block: bytes) -> Any:
     return lines
 
 
-def _words(lines: Any) -> tuple[I32, Any]:
+def _words(lines: Any) -> tuple[I64, Any]:
     """How many words each line has, and the words."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     trimmed = pc.ascii_trim_whitespace(lines)
-    cut, empty = pc.ascii_split_whitespace(trimmed), pc.equal(pc.binary_length(trimmed), 0)
-    sizes = pc.if_else(empty, 0, pc.list_value_length(cut)).to_numpy(zero_copy_only=False)
+    cut = pc.ascii_split_whitespace(trimmed)
+    sizes = np.where(as_numpy(pc.binary_length(trimmed)) == 0, 0, as_numpy(pc.list_value_length(cut)))
     words = cut.flatten()
-    return sizes, words.filter(pc.not_equal(pc.binary_length(words), 0))
+    return sizes, words.filter(pc.binary_length(words).cast(pa.bool_()))  # an empty line is cut into an empty word
 
 
 def _culprit(path: str, why: str) -> DataError:

@@ -97,6 +97,9 @@ def sniffed(lines: list[str]) -> str | None:
 
 def places(where: str, names: list[str], wanted: Wanted, header: bool = True) -> Places:
     """The numbers of the wanted columns; a ConfigError that lists the columns where one is not there."""
+    if len(names) < 2:
+        have = f"one column ({names[0]!r})" if names else "no columns"
+        raise DataError(f"{where} has {have}, and pairs need two: give one of users and one of items")
     found = [None if one is None else _place(where, names, key, one, header) for key, one in wanted._asdict().items()]
     for key, other in (("user", "item"), ("user", "value"), ("item", "value")):
         a, b = found[Wanted._fields.index(key)], found[Wanted._fields.index(other)]
