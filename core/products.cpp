@@ -77,48 +77,69 @@ class Products {
 };
 
 template <class V, class Item>
-void row_products(Array<const int64_t, 1> ptr, Array<const int32_t, 1> idx, std::optional<Array<const float, 1>> values,
-                  Array<const int64_t, 1> cuts, Array<const Item, 2> block, Array<Item, 2> out, int threads) {
-    const auto k = static_cast<int64_t>(block.shape(1)), n_columns = static_cast<int64_t>(block.shape(0));
-    if (k == 0) return;
-    const int64_t step = std::max<int64_t>(k, width<V>);
-    Scratch<Item> wide;
-    if (step > k) {  // narrower than a vector: rows are laid out anew, with zeros behind them
-        Item* to = wide.get(n_columns * step);
-        std::fill_n(to, n_columns * step, Item(0));
-        for (int64_t r = 0; r < n_columns; r++) std::copy_n(block.data() + r * k, k, to + r * step);
-    }
-    const Products<V, Item> products(step > k ? wide.get(0) : block.data(), step, k);
-    const int64_t* begin = ptr.data();
-    const float* val = values ? values->data() : nullptr;
-    const auto values_from = [val](int64_t e) { return val ? val + e : nullptr; };
-    run_shards(static_cast<int64_t>(cuts.shape(0)) - 1, threads, [&](int64_t shard, Stop& stop) {
+struct Side {
+    const Products<V, Item>& products;
+    const int64_t* ptr;
+    const int32_t* idx;
+    const float* val;
+    int64_t k;
+    Item* out;
+
+    int64_t entries(int64_t r) const { return ptr[r + 1] - ptr[r]; }
+    bool heavy(int64_t r) const { return entries(r) > heavy_entries; }
+    const float* values(int64_t e) const { return val ? val + e : nullptr; }
+
+    void light_rows(int64_t first, int64_t last, Stop& stop) const {
         std::vector<Item> part(static_cast<size_t>(k));
         int64_t since = 0;
-        for (int64_t r = cuts.data()[shard]; r < cuts.data()[shard + 1]; r++) {
-            const int64_t e = begin[r], n = begin[r + 1] - e;
-            if (n > heavy_entries) continue;
-            products.row_sum(idx.data() + e, values_from(e), n, part.data(), out.data() + r * k);
-            if ((since += n) < polled_entries) continue;
+        for (int64_t r = first; r < last; r++) {
+            if (heavy(r)) continue;
+            products.row_sum(idx + ptr[r], values(ptr[r]), entries(r), part.data(), out + r * k);
+            if ((since += entries(r)) < polled_entries) continue;
             if (stop.asked()) return;
             since = 0;
         }
-    });
-    for (size_t r = 0; r + 1 < ptr.shape(0); r++) {
-        const int64_t e = begin[r], n = begin[r + 1] - e, n_blocks = (n + block_entries - 1) / block_entries;
-        if (n <= heavy_entries) continue;
+    }
+
+    void heavy_row(int64_t r, int threads) const {
+        constexpr int64_t blocks = 16;  // in a shard
+        const int64_t n = entries(r), n_blocks = (n + block_entries - 1) / block_entries;
         std::vector<Item> parts(static_cast<size_t>(n_blocks * k));
-        run_shards((n_blocks + 15) / 16, threads, [&](int64_t shard, Stop&) {
-            for (int64_t b = 16 * shard; b < std::min(n_blocks, 16 * shard + 16); b++) {
-                const int64_t first = b * block_entries, m = std::min(block_entries, n - first);
-                products.block_sum(idx.data() + e + first, values_from(e + first), m, parts.data() + b * k);
+        run_shards((n_blocks + blocks - 1) / blocks, threads, [&](int64_t shard, Stop&) {
+            for (int64_t b = blocks * shard; b < std::min(n_blocks, blocks * (shard + 1)); b++) {
+                const int64_t first = b * block_entries, e = ptr[r] + first;
+                products.block_sum(idx + e, values(e), std::min(block_entries, n - first), parts.data() + b * k);
             }
         });
-        Item* to = out.data() + static_cast<int64_t>(r) * k;
-        std::fill_n(to, k, Item(0));
-        for (int64_t b = 0; b < n_blocks; b++)
-            for (int64_t c = 0; c < k; c++) to[c] += parts[static_cast<size_t>(b * k + c)];
+        std::fill_n(out + r * k, k, Item(0));
+        for (size_t i = 0; i < parts.size(); i++) out[r * k + static_cast<int64_t>(i) % k] += parts[i];
     }
+};
+
+// The block, or for columns narrower than a vector the same rows with zeros behind them.
+template <class Item>
+const Item* widened(const Array<const Item, 2>& block, int64_t step, Scratch<Item>& wide) {
+    const auto n = static_cast<int64_t>(block.shape(0)), k = static_cast<int64_t>(block.shape(1));
+    if (step == k) return block.data();
+    Item* to = wide.get(n * step);
+    std::fill_n(to, n * step, Item(0));
+    for (int64_t r = 0; r < n; r++) std::copy_n(block.data() + r * k, k, to + r * step);
+    return to;
+}
+
+template <class V, class Item>
+void row_products(Array<const int64_t, 1> ptr, Array<const int32_t, 1> idx, std::optional<Array<const float, 1>> values,
+                  Array<const int64_t, 1> cuts, Array<const Item, 2> block, Array<Item, 2> out, int threads) {
+    const auto k = static_cast<int64_t>(block.shape(1));
+    if (k == 0) return;
+    const int64_t step = std::max<int64_t>(k, width<V>);
+    Scratch<Item> wide;
+    const Products<V, Item> products(widened(block, step, wide), step, k);
+    const Side<V, Item> side{products, ptr.data(), idx.data(), values ? values->data() : nullptr, k, out.data()};
+    run_shards(static_cast<int64_t>(cuts.shape(0)) - 1, threads,
+               [&](int64_t shard, Stop& stop) { side.light_rows(cuts.data()[shard], cuts.data()[shard + 1], stop); });
+    for (int64_t r = 0; r + 1 < static_cast<int64_t>(ptr.shape(0)); r++)
+        if (side.heavy(r)) side.heavy_row(r, threads);
 }
 
 }  // namespace

@@ -2,9 +2,6 @@
 //
 // A few more are searched than were asked for. What is left out cannot exceed the worst of them by more than the error
 // of float32, and that bound goes back with the scores: whoever asks can tell whether the order is beyond doubt.
-#include <nanobind/stl/optional.h>
-
-#include <optional>
 #include <vector>
 
 #include "python.hpp"
@@ -156,8 +153,12 @@ struct Given {
     }
 };
 
-void finish(const Given& given, Search& search, int64_t u, int64_t n_best, int64_t* items, double* scores,
-            double* reach) {
+struct Row {
+    int64_t* items;
+    double *scores, *reach;
+};
+
+void finish(const Given& given, Search& search, int64_t u, int64_t n_best, Row to) {
     const Best best = search.best(u);
     std::vector<Scored> found;
     for (int64_t i = 0; i < n_best && best.place[i] >= 0; i++) {
@@ -165,62 +166,84 @@ void finish(const Given& given, Search& search, int64_t u, int64_t n_best, int64
         found.push_back({given.exact(u, item), item});
     }
     std::sort(found.begin(), found.end());
-    for (size_t i = 0; i < static_cast<size_t>(n_best); i++) {
-        items[i] = i < found.size() ? found[i].item : -1;
-        scores[i] = i < found.size() ? found[i].score : -std::numeric_limits<double>::infinity();
+    found.resize(static_cast<size_t>(n_best), {-std::numeric_limits<double>::infinity(), -1});
+    for (size_t i = 0; i < found.size(); i++) {
+        to.items[i] = found[i].item;
+        to.scores[i] = found[i].score;
     }
     // One that is no number never enters, and one without bound may be left out: both show in the bound.
-    *reach = given.reach(search, u, static_cast<double>(best.worst()));
+    *to.reach = given.reach(search, u, static_cast<double>(best.worst()));
 }
 
-template <class T, int dimensions>
-using Maybe = std::optional<Array<const T, dimensions>>;
+// TopN (user, item, offset, rate, spread (user, item, offset, weight), link, exclude (ptr, idx, val), candidates, n).
+struct Asked {
+    template <class T, int dimensions>
+    const T* array(nb::handle from) {
+        if (from.is_none()) return nullptr;
+        return nb::cast<Array<const T, dimensions>>(from, false).data();
+    }
 
-template <class Found>
-auto data_or_null(const Found& found) {
-    return found ? found->data() : nullptr;
-}
+    Given operator()(const nb::tuple& ask) {
+        Given given;
+        const auto user = nb::cast<Array<const double, 3>>(ask[0], false);
+        const auto item = nb::cast<Array<const float, 3>>(ask[1], false);
+        MeanTerms& mean = given.mean;
+        mean.users = user.data();
+        mean.items = item.data();
+        mean.offsets = array<double, 1>(ask[2]);
+        mean.rates = array<double, 2>(ask[3]);
+        mean.components = static_cast<int64_t>(item.shape(0));
+        mean.n_users = static_cast<int64_t>(user.shape(1));
+        mean.n_items = static_cast<int64_t>(item.shape(1));
+        mean.k = static_cast<int64_t>(item.shape(2));
+        const auto spread = nb::cast<nb::tuple>(ask[4]);
+        given.variance.users = mean.users;
+        given.variance.user_variances = array<double, 2>(spread[0]);
+        given.variance.items = mean.items;
+        given.variance.item_variances = array<float, 2>(spread[1]);
+        given.variance.k = mean.k;
+        given.offset_variance = nb::cast<double>(spread[2]);
+        given.weight = nb::cast<double>(spread[3]);
+        given.field = field(ask, mean.n_items);
+        return given;
+    }
 
-// user (C, n, K), item (C, J, K), offset (C), rate (C, J); user_variance (n, K), item_variance (J, K); `plain` holds
-// the offset's variance and c. `numbers`, `scores` (n, M), `reach` (n).
-void top_n(Array<const double, 3> user, Array<const float, 3> item, Array<const double, 1> offset,
-           Maybe<double, 2> rate, Maybe<double, 2> user_variance, Maybe<float, 2> item_variance,
-           Array<const double, 1> plain, Maybe<int64_t, 1> exclude_ptr, Maybe<int32_t, 1> exclude,
-           Maybe<int64_t, 1> candidates, Array<int64_t, 2> numbers, Array<double, 2> scores, Array<double, 1> reach,
+    Field field(const nb::tuple& ask, int64_t n_items) {
+        Field field{nullptr, n_items, nullptr, nullptr};
+        if (!ask[7].is_none()) {
+            const auto candidates = nb::cast<Array<const int64_t, 1>>(ask[7], false);
+            field.candidates = candidates.data();
+            field.n = static_cast<int64_t>(candidates.shape(0));
+        }
+        if (!ask[6].is_none()) {
+            const auto rows = nb::cast<nb::tuple>(ask[6]);
+            field.exclude_ptr = array<int64_t, 1>(rows[0]);
+            field.exclude = array<int32_t, 1>(rows[1]);
+        }
+        return field;
+    }
+};
+
+// `numbers`, `scores` (n, M), `reach` (n).
+void top_n(const nb::tuple& ask, Array<int64_t, 2> numbers, Array<double, 2> scores, Array<double, 1> reach,
            int threads) {
-    Given given;
-    MeanTerms& mean = given.mean;
-    mean.users = user.data();
-    mean.items = item.data();
-    mean.offsets = offset.data();
-    mean.rates = data_or_null(rate);
-    mean.components = static_cast<int64_t>(item.shape(0));
-    mean.n_users = static_cast<int64_t>(user.shape(1));
-    mean.n_items = static_cast<int64_t>(item.shape(1));
-    mean.k = static_cast<int64_t>(item.shape(2));
-    VarianceTerms& variance = given.variance;
-    variance.users = user.data();
-    variance.user_variances = data_or_null(user_variance);
-    variance.items = item.data();
-    variance.item_variances = data_or_null(item_variance);
-    variance.k = mean.k;
-    given.offset_variance = plain.data()[0];
-    given.weight = plain.data()[1];
-    given.field = {data_or_null(candidates), candidates ? static_cast<int64_t>(candidates->shape(0)) : mean.n_items,
-                   data_or_null(exclude_ptr), data_or_null(exclude)};
-    const auto n_best = static_cast<int64_t>(numbers.shape(1));
-    Search search({mean, given.spreads() ? &variance : nullptr, given.spreads() ? variance.size() / variance.k : 0,
-                   static_cast<float>(given.spreads() ? given.offsets() : 0), static_cast<float>(given.offset_variance),
-                   static_cast<float>(given.weight), given.field, mean.n_users, n_best});
+    const Given given = Asked()(ask);
+    const auto n_best = static_cast<int64_t>(numbers.shape(1)), n_users = given.mean.n_users;
+    const bool spreads = given.spreads();
+    Search search({given.mean, spreads ? &given.variance : nullptr,
+                   spreads ? given.variance.size() / given.variance.k : 0,
+                   static_cast<float>(spreads ? given.offsets() : 0), static_cast<float>(given.offset_variance),
+                   static_cast<float>(given.weight), given.field, n_users, n_best});
     for (int64_t b = 0; b < search.n_blocks(); b++) {
         run_shards(search.panels(), threads, [&](int64_t p, Stop&) { search.pack(b, p); });
         search.packed();
         run_shards(search.n_shards(), threads, [&](int64_t shard, Stop&) { search.look(b, shard); });
     }
     run_shards(search.n_shards(), threads, [&](int64_t shard, Stop&) {
-        const int64_t first = shard * block_users, last = std::min(mean.n_users, first + block_users);
+        const int64_t first = shard * block_users, last = std::min(n_users, first + block_users);
         for (int64_t u = first; u < last; u++)
-            finish(given, search, u, n_best, numbers.data() + u * n_best, scores.data() + u * n_best, reach.data() + u);
+            finish(given, search, u, n_best,
+                   {numbers.data() + u * n_best, scores.data() + u * n_best, reach.data() + u});
     });
 }
 
@@ -229,11 +252,6 @@ void top_n(Array<const double, 3> user, Array<const float, 3> item, Array<const 
 
 namespace dyads {
 
-void bind_topn(nb::module_& m) {
-    m.def("top_n", &topn::top_n, nb::arg("user"), nb::arg("item"), nb::arg("offset"), nb::arg("rate").none(),
-          nb::arg("user_variance").none(), nb::arg("item_variance").none(), nb::arg("plain"),
-          nb::arg("exclude_ptr").none(), nb::arg("exclude").none(), nb::arg("candidates").none(), nb::arg("numbers"),
-          nb::arg("scores"), nb::arg("reach"), nb::arg("threads"));
-}
+void bind_topn(nb::module_& m) { m.def("top_n", &topn::top_n); }
 
 }  // namespace dyads

@@ -86,22 +86,16 @@ def _search(core: Any, ask: TopN, m: int, threads: int) -> tuple[I64, F64, F64]:
     n_rows = ask.user.shape[1]
     numbers, scores, reach = np.empty((n_rows, m), np.int64), np.empty((n_rows, m)), np.empty(n_rows)
     spread = ask.spread if ask.spread is not None else Spread(None, None, 0.0, 0.0)
-    core.top_n(
-        _dense(ask.user, np.float64),
-        _dense(ask.item, np.float32),
-        _dense(ask.offset, np.float64),
-        _dense(ask.rate, np.float64),
-        _dense(spread.user, np.float64),
-        _dense(spread.item, np.float32),
-        np.array([spread.offset, spread.weight]),
-        None if ask.exclude is None else ask.exclude.ptr,
-        None if ask.exclude is None else ask.exclude.idx,
-        _dense(ask.candidates, np.int64),
-        numbers,
-        scores,
-        reach,
-        threads,
+    spread = spread._replace(user=_dense(spread.user, np.float64), item=_dense(spread.item, np.float32))
+    given = ask._replace(
+        user=_dense(ask.user, np.float64),
+        item=_dense(ask.item, np.float32),
+        offset=_dense(ask.offset, np.float64),
+        rate=_dense(ask.rate, np.float64),
+        spread=spread,
+        candidates=_dense(ask.candidates, np.int64),
     )
+    core.top_n(given, numbers, scores, reach, threads)
     return numbers, scores, reach
 
 
