@@ -34,39 +34,51 @@ struct Columns {
     }
 };
 
-// A row of `sides` for each of u, v and each of first, second and coordinate, and two for z; the rows of `motion` are
-// rate, weight and the prior's first and second for u, v and z, then x.
+// `numbers` has a row for each of u and v, each of first and second, and each coordinate, and two for z; `moves` has
+// rate, weight and the prior's first and second for u, v and z, then x. A column is an entry.
+template <class T, class Item>
+struct Entries {
+    Columns<T, Item> numbers;
+    Columns<T, const Item> moves;
+    int width_of_side;
+    std::vector<Natural<T>> state[2]{std::vector<Natural<T>>(static_cast<size_t>(width_of_side)),
+                                     std::vector<Natural<T>>(static_cast<size_t>(width_of_side))};
+    std::vector<formula::Gaussian<T>> now[2]{std::vector<formula::Gaussian<T>>(static_cast<size_t>(width_of_side)),
+                                             std::vector<formula::Gaussian<T>>(static_cast<size_t>(width_of_side))};
+
+    int row(int s, int part, int k) const { return (2 * s + part) * width_of_side + k; }
+
+    formula::Motion<T> motion(int s) const {
+        return {moves.at(4 * s), moves.at(4 * s + 1), {moves.at(4 * s + 2), moves.at(4 * s + 3)}};
+    }
+
+    formula::EntrySide<T> gather(int s) {
+        for (int k = 0; k < width_of_side; k++)
+            state[s][static_cast<size_t>(k)] = {numbers.at(row(s, 0, k)), numbers.at(row(s, 1, k))};
+        return {state[s].data(), now[s].data(), motion(s)};
+    }
+
+    void scatter(int s) const {
+        for (int k = 0; k < width_of_side; k++) {
+            numbers.put(row(s, 0, k), state[s][static_cast<size_t>(k)].first);
+            numbers.put(row(s, 1, k), state[s][static_cast<size_t>(k)].second);
+        }
+    }
+};
+
 template <class T, class Item>
 void chain(Array<Item, 2> sides, Array<const Item, 2> motion) {
     const auto n = static_cast<int64_t>(sides.shape(1));
-    const int width_of_side = (static_cast<int>(sides.shape(0)) - 2) / 4;
-    std::vector<Natural<T>> state[2] = {std::vector<Natural<T>>(static_cast<size_t>(width_of_side)),
-                                        std::vector<Natural<T>>(static_cast<size_t>(width_of_side))};
-    std::vector<formula::Gaussian<T>> now[2] = {std::vector<formula::Gaussian<T>>(static_cast<size_t>(width_of_side)),
-                                                std::vector<formula::Gaussian<T>>(static_cast<size_t>(width_of_side))};
+    const int width_of_side = (static_cast<int>(sides.shape(0)) - 2) / 4, last = 4 * width_of_side;
     for (int64_t first = 0; first < n; first += width<T>) {
-        const Columns<T, Item> numbers{sides.data(), n, first};
-        const Columns<T, const Item> moves{motion.data(), n, first};
-        const auto moved = [&](int s) {
-            return formula::Motion<T>{moves.at(4 * s), moves.at(4 * s + 1), {moves.at(4 * s + 2), moves.at(4 * s + 3)}};
-        };
-        const auto row = [&](int s, int part, int k) { return (2 * s + part) * width_of_side + k; };
-        formula::EntrySide<T> side[2];
-        for (int s = 0; s < 2; s++) {
-            for (int k = 0; k < width_of_side; k++)
-                state[s][static_cast<size_t>(k)] = {numbers.at(row(s, 0, k)), numbers.at(row(s, 1, k))};
-            side[s] = {state[s].data(), now[s].data(), moved(s)};
-        }
-        const int last = 4 * width_of_side;
-        formula::EntryOffset<T> z{{numbers.at(last), numbers.at(last + 1)}, moved(2)};
-        formula::entry_chain(side[0], side[1], z, moves.at(12), width_of_side - 1);
-        for (int s = 0; s < 2; s++)
-            for (int k = 0; k < width_of_side; k++) {
-                numbers.put(row(s, 0, k), side[s].state[k].first);
-                numbers.put(row(s, 1, k), side[s].state[k].second);
-            }
-        numbers.put(last, z.state.first);
-        numbers.put(last + 1, z.state.second);
+        Entries<T, Item> entries{{sides.data(), n, first}, {motion.data(), n, first}, width_of_side};
+        formula::EntrySide<T> u = entries.gather(0), v = entries.gather(1);
+        formula::EntryOffset<T> z{{entries.numbers.at(last), entries.numbers.at(last + 1)}, entries.motion(2)};
+        formula::entry_chain(u, v, z, entries.moves.at(12), width_of_side - 1);
+        entries.scatter(0);
+        entries.scatter(1);
+        entries.numbers.put(last, z.state.first);
+        entries.numbers.put(last + 1, z.state.second);
     }
 }
 

@@ -125,6 +125,24 @@ def test_threads_and_their_pace_change_no_bit(level, minibatch):
         core.delay_shards(0)
 
 
+def test_two_python_threads_may_learn_at_once(level):
+    data, results = tables(12, 200, 150), {}
+    pair, shared = sides(11, data, 20, np.float32), BprShared(40, 1024, 0.02, 0.0, 0.01)
+
+    def learn(seed):
+        results[seed] = moved(compiled("bpr"), data, pair, shared, At(seed, 0, 0), 3)
+
+    callers = [threading.Thread(target=learn, args=(seed,)) for seed in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    for seed, (found, here) in results.items():
+        alone, there = moved(compiled("bpr"), data, pair, shared, At(seed, 0, 0), 1)
+        assert found == alone
+        assert_same(here, there)
+
+
 @pytest.mark.parametrize("minibatch", [17, 1024, 5000])
 def test_minibatches_in_one_call_are_those_of_many(level, minibatch):
     data = tables(4, 50, 60)
