@@ -14,7 +14,7 @@ from dyads.cli.info import listed
 from dyads.cli.screen import say
 from dyads.errors import ConfigError
 
-NEEDED = ("numpy", "scipy", "pyarrow", "safetensors", "click", "rich")
+NEEDED = ("numpy", "scipy", "pyarrow", "click", "rich")
 OPTIONAL = ("pandas", "polars", "scikit-learn", "matplotlib")
 VARIABLES = ("DYADS_KERNELS", "DYADS_LEVEL", "DYADS_THREADS")
 EXAMPLE = """\b
