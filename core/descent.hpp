@@ -18,7 +18,7 @@ namespace dyads::bpr {
 
 inline constexpr int64_t longest = 2048;      // triples whose contributions are held at once
 inline constexpr int64_t ahead = 16384;       // triples drawn at once
-inline constexpr int64_t piece = 128;         // triples whose contributions one thread computes in a go
+inline constexpr int64_t piece = 64;          // triples whose contributions one thread computes in a go
 inline constexpr int64_t worthwhile = 16384;  // numbers in a slice's contributions from which on threads share a slice
 
 struct Shared {
