@@ -9,6 +9,7 @@ void bind_rows(nb::module_& m);
 void bind_sbmf(nb::module_& m);
 void bind_team(nb::module_& m);
 void bind_words(nb::module_& m);
+void bind_yard(nb::module_& m);
 
 }  // namespace dyads
 
@@ -20,4 +21,5 @@ NB_MODULE(DYADS_MODULE, m) {
     dyads::bind_sbmf(m);
     dyads::bind_team(m);
     dyads::bind_words(m);
+    dyads::bind_yard(m);
 }

@@ -59,7 +59,7 @@ class Tile {
     // Moves coordinate s.
     void pass(int64_t s) {
         const Item* column = columns_ + s * step_;
-        const V move = V{} + move_;
+        const V move = formula::all<V>(move_);
         V sums[4] = {};
         int64_t b = 0;
         for (; b + 4 * W <= n_; b += 4 * W)
@@ -75,7 +75,7 @@ class Tile {
 
     // Adds Σ e and Σ e² of the residuals as they are now; lanes beyond the last neighbour hold zeros.
     void add_errors(double& error, double& error2) const {
-        const V move = V{} + move_;
+        const V move = formula::all<V>(move_);
         V first{}, second{};
         for (int64_t b = 0; b < n_; b += W) {
             const V e = mul_add(move, at(moved_ + b), at(residual_ + b));
@@ -118,7 +118,7 @@ class Tile {
             for (int q = 0; q < quad; q++) {
                 store(columns_ + (s + q) * step_ + b, part[q]);
                 V& into = q % 2 == 0 ? e : more;
-                into = mul_add(part[q], V{} - x_[s + q], into);
+                into = mul_add(-formula::all<V>(x_[s + q]), part[q], into);
             }
         }
         store(residual_ + b, e + more);
