@@ -6,6 +6,7 @@
 
 #include "formula/circle.hpp"
 #include "formula/exp.hpp"
+#include "formula/lambda.hpp"
 #include "formula/log.hpp"
 #include "python.hpp"
 #include "simd.hpp"
@@ -19,6 +20,7 @@ T apply(std::string_view name, T x) {
     if (name == "log") return formula::log(x);
     if (name == "cos") return formula::circle(x).cos;
     if (name == "sin") return formula::circle(x).sin;
+    if (name == "lambda") return formula::lambda(x);
     throw std::invalid_argument("no formula is called " + std::string(name));
 }
 

@@ -45,6 +45,8 @@ template <class V>
 inline constexpr int width = lanes;
 template <>
 inline constexpr int width<double> = 1;
+template <>
+inline constexpr int width<float> = 1;
 
 // n rounded up to whole vectors.
 template <class V>
@@ -115,12 +117,6 @@ namespace detail {
 template <int... lane>
 constexpr WordLanes counted(std::integer_sequence<int, lane...>) {
     return WordLanes{lane...};
-}
-
-// Adding x to zeros would not do: 0 + x is an operation, for it turns -0 into 0.
-template <int... lane>
-inline Lanes repeated(float x, std::integer_sequence<int, lane...>) {
-    return Lanes{(static_cast<void>(lane), x)...};
 }
 
 // Swaps the blocks of `size` lanes that lie across the diagonal of two rows `size` apart.
@@ -223,7 +219,6 @@ struct Number<Lanes> {
     using Signed = SignedLanes;
     static constexpr int digits = 24;
     static constexpr float ln2_head = Number<float>::ln2_head, ln2_tail = Number<float>::ln2_tail;
-    static Lanes all(float x) { return detail::repeated(x, std::make_integer_sequence<int, lanes>{}); }
     static Lanes of(SignedLanes i) { return __builtin_convertvector(i, Lanes); }
 #if defined(__FMA__)
     static Lanes fuse(Lanes a, Lanes b, Lanes c) { return DYADS_X86(fmadd_ps)(a, b, c); }

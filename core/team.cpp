@@ -20,6 +20,8 @@ constexpr int64_t interrupted = -1;  // in the place of a shard's number, so it 
 
 std::atomic<int64_t> longest_delay{0};
 
+}  // namespace
+
 void delay(int64_t shard) {
     const int64_t longest = longest_delay.load(std::memory_order_relaxed);
     if (longest == 0) return;
@@ -28,8 +30,6 @@ void delay(int64_t shard) {
     const auto wait = static_cast<int64_t>((mixed >> 32) % static_cast<uint64_t>(longest));
     std::this_thread::sleep_for(std::chrono::microseconds(wait));
 }
-
-}  // namespace
 
 struct Job {
     const Shard& run;

@@ -35,4 +35,7 @@ void for_each_shard(int64_t n, int threads, const Shard& run, void (*check)() = 
 // Tests shuffle the order in which shards end: each waits for a time below this before it starts. 0 switches it off.
 void delay_shards(int64_t microseconds);
 
+// Such a wait.
+void delay(int64_t shard);
+
 }  // namespace dyads

@@ -35,7 +35,6 @@ struct Number<double> {
     static double of(Integer i) {
         return static_cast<double>(i);
     }
-    static double all(double x) { return x; }
     static double fuse(double a, double b, double c) { return __builtin_fma(a, b, c); }
     static double root(double x) { return __builtin_sqrt(x); }
 };
@@ -51,15 +50,15 @@ struct Number<float> {
     static float of(Integer i) {
         return static_cast<float>(i);
     }
-    static float all(float x) { return x; }
     static float fuse(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
     static float root(float x) { return __builtin_sqrtf(x); }
 };
 
-// The same number in every lane.
+// The same number in every lane. Less nothing and not more: x - 0 is x for the compiler too, 0 + x is not where x is
+// -0.
 template <class T>
 inline T all(typename Number<T>::Scalar x) {
-    return Number<T>::all(x);
+    return x - T{};
 }
 
 // a b + c: one rounding where the level has it, two where it has not. The only place where products and sums

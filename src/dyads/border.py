@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,7 @@ def _untaken(model: Model, block: Csr, at: int, pairs: Pairs | None) -> DataErro
     row, column = int(np.searchsorted(block.ptr, at, side="right") - 1), int(block.idx[at])
     place = f"row {row}, column {column}"
     if pairs is not None:
-        place = f"user {pairs.users.ids([row])[0]!r}, item {pairs.items.ids([column])[0]!r}"
+        place = f"user {pairs.users.ids([row]).tolist()[0]!r}, item {pairs.items.ids([column]).tolist()[0]!r}"
     kind, cure = ("ones", "0.") if model.data == "binary" else ("whole counts", "0.")
     return DataError(
         f"value {float(block.values()[at])!r} ({place}) is not what {type(model).__name__} takes, which is {kind}: "
@@ -124,11 +125,26 @@ def _from_mapping(given: Mapping[Any, Any], other: Vocabulary, asked: list[Any],
                 f"the history {history!r} of {side} {one!r} is no list of {_other(side)}s: put it in a list"
             )
         for entry in history.items() if isinstance(history, Mapping) else history:
-            name, value = entry if isinstance(entry, tuple) else (entry, 1.0)
+            name, value = _entry(entry, one, side)
             rows.append(row)
             names.append(name)
-            values.append(float(value))
+            values.append(value)
     return _known(np.array(rows, dtype=np.int64), names, np.array(values), other, len(asked), side)
+
+
+def _entry(entry: Any, one: Any, side: str) -> tuple[Any, float]:
+    """An id of a history and its value, which is one where only the id stands there."""
+    if not isinstance(entry, tuple):
+        return entry, 1.0
+    other = _other(side)
+    if len(entry) != 2:
+        raise DataError(f"{entry!r} of {side} {one!r} is no {other}: give an id or (id, value)")
+    name, value = entry
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        raise DataError(
+            f"value {value!r} of {other} {name!r} is no number: give a whole or decimal number, or leave it out"
+        )
+    return name, float(value)
 
 
 def _known(rows: Any, names: Any, values: Any, other: Vocabulary, n_rows: int, side: str) -> Csr:
@@ -142,7 +158,7 @@ def _known(rows: Any, names: Any, values: Any, other: Vocabulary, n_rows: int, s
             f"{unknown.size} of {numbers.size} {_other(side)}s of the given histories, such as "
             f"{names[int(unknown[0])]!r}, are not known to the model and were left out",
             UnknownIdWarning,
-            stacklevel=5,
+            stacklevel=_outside(),
         )
     if not np.isfinite(values).all():
         bad = int(np.argmax(~np.isfinite(values)))
@@ -154,9 +170,20 @@ def _known(rows: Any, names: Any, values: Any, other: Vocabulary, n_rows: int, s
     return block._replace(val=None) if (block.values() == 1).all() else block
 
 
+def _outside() -> int:
+    """How many frames above the caller of this function whoever asked the library stands, as `stacklevel` counts."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "dyads":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def _from_matrix(model: Model, given: Any, width: int, n_asked: int | None, side: str) -> Csr:
     if not sparse.issparse(given) and not hasattr(given, "__array__") and not isinstance(given, (list, tuple)):
-        raise DataError(f"a {type(given).__name__} is no history: give a matrix, Pairs, or a mapping from ids to lists")
+        raise DataError(
+            f"an object of type {type(given).__name__} is no history: give a matrix, Pairs, or a mapping from ids to "
+            "lists"
+        )
     rows = Pairs.from_matrix(given)
     n, columns = rows.shape
     if columns != width:
@@ -194,16 +221,12 @@ def as_list(ids: Any, side: str) -> list[Any]:
 def pair_numbers(model: Model, pairs: Any) -> tuple[I64, I64]:
     """Row and column numbers of pairs by id: Pairs, a list of (user, item), or an array of two columns."""
     if isinstance(pairs, Pairs):
-        users = model.users_.numbers(pairs.users.ids(), missing="negative", side="user")[pairs.rows()]
-        items = model.items_.numbers(pairs.items.ids(), missing="negative", side="item")[pairs.columns()]
-        for numbers, vocabulary, own, side in (
-            (users, pairs.users, pairs.rows(), "user"),
-            (items, pairs.items, pairs.columns(), "item"),
-        ):
-            if (numbers < 0).any():
-                known = model.users_ if side == "user" else model.items_
-                known.numbers(vocabulary.ids(own[numbers < 0]), side=side)  # raises the error that names the first
+        users = _numbers(model.users_, pairs.users, pairs.rows(), "user")
+        items = _numbers(model.items_, pairs.items, pairs.columns().astype(np.int64), "item")
         return users, items
+    refuse_frame(pairs)
+    if not hasattr(pairs, "__iter__") or isinstance(pairs, (str, bytes)):
+        raise DataError(f"{pairs!r} holds no pairs: give a list of (user, item), an array of two columns, or Pairs")
     listed = pairs.tolist() if hasattr(pairs, "tolist") else list(pairs)
     for place, pair in enumerate(listed):
         if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
@@ -212,6 +235,16 @@ def pair_numbers(model: Model, pairs: Any) -> tuple[I64, I64]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     users = model.users_.numbers([pair[0] for pair in listed], side="user")
     return users, model.items_.numbers([pair[1] for pair in listed], side="item")
+
+
+def _numbers(own: Vocabulary, theirs: Vocabulary, used: I64, side: str) -> I64:
+    """The model's numbers of the used ids of another vocabulary."""
+    if theirs is own or theirs == own:
+        return used
+    found = own.numbers(theirs.ids(), missing="negative", side=side)[used]
+    if (found < 0).any():
+        own.numbers(theirs.ids(used[found < 0]), side=side)  # raises the error that names the first
+    return found
 
 
 def check_n(N: Any) -> int:

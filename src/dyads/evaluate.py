@@ -176,7 +176,10 @@ def _exam(model: Any, train: Pairs, test: Pairs) -> Exam:
         raise DataError("test holds no pairs, so there is nothing to measure: hold out more")
     both = np.flatnonzero(train.by_user.contains(test.rows(), test.columns().astype(np.int64), test.shape[1]))
     if both.size:
-        user, item = test.users.ids(test.rows()[both[:1]])[0], test.items.ids(test.columns()[both[:1]])[0]
+        (user,), (item,) = (
+            test.users.ids(test.rows()[both[:1]]).tolist(),
+            test.items.ids(test.columns()[both[:1]]).tolist(),
+        )
         raise DataError(
             f"user {user!r} and item {item!r} stand in train and in test ({both.size} pairs do): a model must not be "
             "judged on what it was fitted on, so take both from one split"

@@ -36,7 +36,7 @@ def fit(
     directory, every, resume = keeping
     with (
         keeper(model, pairs, directory, resume, _seed(model, before)) as kept,
-        progress.reporter(show_progress, type(model).__name__) as tell,
+        progress.reporter(show_progress, type(model).__name__, model.chains()) as tell,
     ):
         watch = loop.Watch(tell, callback, kept, every)
         run = loop.run(model, pairs, engine, kept.seed, watch, None if before is None else before.states)
@@ -52,7 +52,7 @@ def _seed(model: Model, before: Fitted | None) -> int:
 def _check_keeping(directory: Any, every: int | None, resume: bool) -> None:
     if directory is None and (every is not None or resume):
         raise ConfigError(f"every={every!r} and resume={resume!r} need a folder: give checkpoint=DIR")
-    if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+    if every is not None and (isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1):
         raise ConfigError(f"every={every!r} is no number of ticks between checkpoints: give 1 or more")
 
 

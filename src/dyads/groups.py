@@ -29,7 +29,7 @@ class Packed(NamedTuple):
     @property
     def numbers(self) -> I64:
         """The number of the id of every word."""
-        return (self.words & np.uint64((1 << self.low) - 1)).astype(np.int64)
+        return _places(self.words, self.low)
 
     def high(self, keys: U64) -> U64:
         """What words have of these keys."""
@@ -39,7 +39,7 @@ class Packed(NamedTuple):
 class Groups(NamedTuple):
     """Which ids are equal."""
 
-    first: I64  # the place of the first of each group, ascending
+    first: Whole  # the place of the first of each group, ascending
     numbers: Whole  # the group of every id
     packed: Packed | None  # the groups, ready for `find`; None if it must be made anew
 
@@ -63,10 +63,17 @@ def packed(content: I64 | Strings) -> Packed:
 def _packed(words: U64) -> Packed:
     """The keys with their places, sorted in the same memory."""
     low = max(words.size - 1, 1).bit_length()
-    words &= np.uint64((1 << 64) - (1 << low))
-    words |= np.arange(words.size, dtype=np.uint64)
+    _set_low(words, low, np.arange(words.size, dtype=_kind(words.size)))
     words.sort()
     return Packed(words, low)
+
+
+def _set_low(words: U64, low: int, numbers: Whole) -> None:
+    """Put numbers into the low bits of words."""
+    for at in range(0, words.size, BLOCK):
+        some = words[at : at + BLOCK]
+        some &= np.uint64((1 << 64) - (1 << low))
+        some |= numbers[at : at + BLOCK].astype(np.uint64)
 
 
 def find(content: I64 | Strings, index: Packed, asked: I64 | Strings) -> I64:
@@ -93,36 +100,71 @@ def _find_block(content: I64 | Strings, index: Packed, asked: I64 | Strings, out
 
 
 def groups(content: I64 | Strings) -> Groups:
-    """Equal ids brought together; groups come in the order in which they appear."""
-    words = _packed(keys(content))
-    starts = _starts(words.high(words.words))
-    places = words.numbers
-    numbers: Whole = np.empty(places.size, dtype=np.int32 if places.size < 2**31 else np.int64)
-    first, ranks = _by_appearance(places[starts], numbers)  # within a group places ascend
-    numbers[places] = np.repeat(ranks, np.diff(starts, append=places.size))
-    del places
-    grouped = words.high(words.words[starts]) | ranks.astype(np.uint64)
+    """Equal ids brought together; groups come in the order in which they appear.
+
+    Beside the ids it needs some 20 bytes for each: what would take more is done in blocks.
+    """
+    words, low = _packed(keys(content))
+    new, ranks = _heads(words, low)
+    seen = _ranked(ranks, words.size)
+    numbers: Whole = np.empty(words.size, dtype=ranks.dtype)
+    group, kept = -1, 0
+    for at in range(0, words.size, BLOCK):
+        some, begins = words[at : at + BLOCK], new[at : at + BLOCK]
+        steps = np.cumsum(begins) + group
+        numbers[_places(some, low)] = ranks[steps]
+        heads = some[begins]
+        words[kept : kept + heads.size] = heads  # a word a group stays, in the same memory
+        group, kept = int(steps[-1]), kept + heads.size
+    words.resize(kept, refcheck=False)
+    _set_low(words, low, ranks)
+    del ranks, new
+    first = _true(seen)
     odd = _odd(content, first, numbers)
-    if odd.size:
-        return _parted(content, first, numbers, odd)
-    return Groups(first, numbers, Packed(grouped, words.low))
+    if not odd.size:
+        return Groups(first, numbers, Packed(words, low))
+    del words, seen
+    return _parted(content, first, numbers, odd)
 
 
-def _by_appearance(first: I64, like: Whole) -> tuple[I64, Whole]:
-    """The first places of groups in ascending order, and where in it each of them is."""
-    seen = np.zeros(like.size, dtype=bool)
-    seen[first] = True
-    return np.flatnonzero(seen), (np.cumsum(seen, dtype=like.dtype) - 1)[first]
+def _heads(words: U64, low: int) -> tuple[npt.NDArray[np.bool_], Whole]:
+    """Where another key begins in ascending words, and the places these words name."""
+    new, heads = np.ones(words.size, dtype=bool), [np.empty(0, dtype=_kind(words.size))]
+    for at in range(0, words.size, BLOCK):
+        high = words[max(at - 1, 0) : at + BLOCK] >> np.uint64(low)
+        new[max(at, 1) : at + BLOCK] = high[1:] != high[:-1]
+        heads.append(_places(words[at : at + BLOCK][new[at : at + BLOCK]], low).astype(heads[0].dtype))
+    return new, np.concatenate(heads)
 
 
-def _starts(ascending: npt.NDArray[Any]) -> I64:
-    """Where a new value begins."""
-    new = np.ones(ascending.size, dtype=bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    return np.flatnonzero(new)
+def _places(words: U64, low: int) -> I64:
+    return (words & np.uint64((1 << low) - 1)).astype(np.int64)
 
 
-def _odd(content: I64 | Strings, first: I64, numbers: Whole) -> I64:
+def _ranked(places: Whole, n: int) -> npt.NDArray[np.bool_]:
+    """Which of 0 to n - 1 is one of these places; each place gives way to its rank among them."""
+    seen = np.zeros(n, dtype=bool)
+    seen[places] = True
+    ranks = np.cumsum(seen, dtype=places.dtype)
+    for at in range(0, places.size, BLOCK):
+        places[at : at + BLOCK] = ranks[places[at : at + BLOCK]] - 1
+    return seen
+
+
+def _true(which: npt.NDArray[np.bool_]) -> Whole:
+    """The places of what is true."""
+    kind = _kind(which.size)
+    parts = [(np.flatnonzero(which[at : at + BLOCK]) + at).astype(kind) for at in range(0, which.size, BLOCK)]
+    out: Whole = np.concatenate([np.empty(0, dtype=kind), *parts])
+    return out
+
+
+def _kind(n: int) -> type[np.signedinteger[Any]]:
+    """The type of whole numbers below n."""
+    return np.int32 if n < 2**31 else np.int64
+
+
+def _odd(content: I64 | Strings, first: Whole, numbers: Whole) -> I64:
     """The ids that are not the first of their group over again: an accident of the keys."""
     out = [np.empty(0, dtype=np.int64)]
     for at in range(0, numbers.size, BLOCK):
@@ -134,14 +176,18 @@ def _odd(content: I64 | Strings, first: I64, numbers: Whole) -> I64:
     return np.concatenate(out)
 
 
-def _parted(content: I64 | Strings, first: I64, numbers: Whole, odd: I64) -> Groups:
+def _parted(content: I64 | Strings, first: Whole, numbers: Whole, odd: I64) -> Groups:
     """Groups of their own for the odd ids."""
     seen: dict[Any, int] = {}
     ids = [content.one(s) for s in odd] if isinstance(content, Strings) else content[odd].tolist()
     own = np.array([seen.setdefault(one, len(seen)) for one in ids])
-    numbers[odd] = first.size + own
-    first, ranks = _by_appearance(np.concatenate([first, odd[np.unique(own, return_index=True)[1]]]), numbers)
-    return Groups(first, ranks[numbers], None)
+    extra = odd[np.unique(own, return_index=True)[1]].astype(first.dtype)  # ascending, as the odd ids are
+    for at in range(0, numbers.size, BLOCK):  # a group moves by the new ones that appear before it
+        some = numbers[at : at + BLOCK]
+        some += np.searchsorted(extra, first[some]).astype(some.dtype)
+    before = np.searchsorted(first, extra)
+    numbers[odd] = (before + np.arange(extra.size))[own]
+    return Groups(np.insert(first, before, extra), numbers, None)
 
 
 def _equal(a: I64 | Strings, in_a: I64, b: I64 | Strings, in_b: I64) -> npt.NDArray[np.bool_]:

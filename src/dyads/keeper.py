@@ -14,7 +14,7 @@ from dyads import kernels, parameters
 from dyads.arrayfile import Arrays
 from dyads.checkpoint import Checkpoints, Found
 from dyads.draws import DrawFile, DrawMemory, Draws
-from dyads.errors import ConfigError, ModelFileError
+from dyads.errors import ConfigError, DataError, ModelFileError
 from dyads.loop import Kept
 from dyads.pairs import Pairs
 from dyads.posterior import Posterior
@@ -93,13 +93,13 @@ def keeper(model: Any, pairs: Pairs, directory: Any, resume: bool, seed: int) ->
 def _stand(found: Found, classes: Mapping[str, type], folder: Path) -> tuple[Kept, int]:
     try:
         stand = rebuild(found.content, found.arrays, classes)
-    except PlanError as error:
+        if not isinstance(stand, _Stand):
+            raise PlanError("it holds no fit")
+        fields = {**stand._asdict(), "trace": unpack(stand.trace)}
+    except (DataError, PlanError) as error:
         raise ModelFileError(
             f"the checkpoint in {folder} is damaged ({error}): remove the folder and fit again"
         ) from None
-    if not isinstance(stand, _Stand):
-        raise ModelFileError(f"the checkpoint in {folder} holds no fit: remove the folder and fit again")
-    fields = {**stand._asdict(), "trace": unpack(stand.trace)}
     seed = fields.pop("seed")
     return Kept(**fields), seed
 

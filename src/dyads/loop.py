@@ -24,7 +24,7 @@ class Kept(NamedTuple):
     first: int  # the tick at which that chain entered this fit
     n_draws: int  # kept draws so far, of all chains
     trace: tuple[Record, ...]
-    stopped: str
+    stopped: str  # "length", "tolerance" or "callback"; of the chain at work, else of the last one
 
 
 class Keeper(Protocol):
@@ -67,7 +67,7 @@ class Run(NamedTuple):
 
 @dataclass
 class _Fit:
-    """A fit on its way."""
+    """A fit on its way; `whole` changes at once after every tick, whatever interrupts the next one."""
 
     model: Any
     engine: Engine
@@ -76,25 +76,24 @@ class _Fit:
     plan: Plan
     began: float
     kept_at: float
-    kept: Kept  # whole after every tick, whatever interrupts the next one
-    at_work: State | None = None  # the state behind `kept.current`, which is read back only when it is written
+    whole: tuple[Kept, State | None]  # what is kept, and the state at work, read back only when it is written
+
+    @property
+    def kept(self) -> Kept:
+        return self.whole[0]
 
 
 def run(model: Any, pairs: Pairs, engine: Engine, seed: int, watch: Watch, previous: tuple[Bare, ...] | None) -> Run:
     """All chains of a fit, one after the other."""
     kept = watch.keeper.resumed() or Kept((), None, 0, 0, (), "length")
-    now = time.monotonic()
-    fit = _Fit(model, engine, seed, watch, model.plan(pairs, previous), now, now, kept)
-    state = model.place(pairs, engine, kept.current) if kept.current is not None else None
-    for chain in range(len(kept.finished), model.chains()):
-        if state is None:
-            before = previous[chain % len(previous)] if previous else None
-            state = model.init(pairs, engine, At(seed, chain, before.tick if before else 0), before)
-            fit.kept = fit.kept._replace(first=state.tick)
-        end = _chain(fit, chain, state)
-        fit.kept = fit.kept._replace(finished=(*fit.kept.finished, bare(end, engine)), current=None)
-        fit.at_work = state = None
-    watch.keeper.write(fit.kept, final=True)
+    now, spent = time.monotonic(), kept.trace[-1].seconds if kept.trace else 0.0
+    fit = _Fit(model, engine, seed, watch, model.plan(pairs, previous), now - spent, now, (kept, None))
+    try:
+        _chains(fit, pairs, previous)
+        watch.keeper.write(fit.kept, final=True)
+    except KeyboardInterrupt:
+        _write(fit)
+        raise
     if fit.plan.burn_in is None:
         posterior = model.read_out(model.place(pairs, engine, fit.kept.finished[-1]), engine)
     else:
@@ -102,30 +101,39 @@ def run(model: Any, pairs: Pairs, engine: Engine, seed: int, watch: Watch, previ
     return Run(fit.kept.finished, posterior, fit.kept.trace, fit.kept.stopped)
 
 
+def _chains(fit: _Fit, pairs: Pairs, previous: tuple[Bare, ...] | None) -> None:
+    """Those chains that are not finished, each to its end."""
+    model, engine, kept = fit.model, fit.engine, fit.kept
+    state = model.place(pairs, engine, kept.current) if kept.current is not None else None
+    for chain in range(len(kept.finished), model.chains()):
+        if state is None:
+            if fit.kept.stopped == "callback":
+                break
+            before = previous[chain % len(previous)] if previous else None
+            state = model.init(pairs, engine, At(fit.seed, chain, before.tick if before else 0), before)
+            kept = fit.kept._replace(first=state.tick, stopped="length")
+        fit.whole = (kept, state)
+        end = _chain(fit, chain, state)
+        kept = fit.kept._replace(finished=(*fit.kept.finished, bare(end, engine)), current=None)
+        fit.whole, state = (kept, None), None
+
+
 def _chain(fit: _Fit, chain: int, state: State) -> State:
     """One chain to its end."""
     plan, keeper, first = fit.plan, fit.watch.keeper, fit.kept.first
-    fit.at_work = state
-    try:
-        while (done := state.tick - first) < plan.ticks:
-            n = _stretch(done, plan, fit.watch.every)
-            state = fit.model.step(state, fit.engine, At(fit.seed, chain, state.tick), n)
-            done += n
-            if plan.burn_in is not None and done > plan.burn_in:
-                keeper.append(fit.model.read_out(state, fit.engine))
-            trace, stopped = fit.kept.trace, ""
-            if done % plan.mark == 0 or done == plan.ticks:
-                trace = (*trace, _record(fit, chain, state))
-                stopped = _stopped(fit, trace, chain)
-            kept = fit.kept._replace(trace=trace, n_draws=keeper.n_draws, stopped=stopped or "length")
-            fit.kept, fit.at_work = kept, state
-            if stopped:
-                break
-            if _due(fit, done):
-                _write(fit)
-    except KeyboardInterrupt:
-        _write(fit)
-        raise
+    while fit.kept.stopped == "length" and (done := state.tick - first) < plan.ticks:
+        n = _stretch(done, plan, fit.watch.every)
+        state = fit.model.step(state, fit.engine, At(fit.seed, chain, state.tick), n)
+        done += n
+        if plan.burn_in is not None and done > plan.burn_in:
+            keeper.append(fit.model.read_out(state, fit.engine))
+        trace, stopped = fit.kept.trace, "length"
+        if done % plan.mark == 0 or done == plan.ticks:
+            trace = (*trace, _record(fit, chain, state))
+            stopped = _stopped(fit, trace, chain)
+        fit.whole = (fit.kept._replace(trace=trace, n_draws=keeper.n_draws, stopped=stopped), state)
+        if stopped == "length" and _due(fit, done):
+            _write(fit)
     return state
 
 
@@ -147,15 +155,15 @@ def _record(fit: _Fit, chain: int, state: State) -> Record:
 
 
 def _stopped(fit: _Fit, trace: tuple[Record, ...], chain: int) -> str:
-    """Why the chain ends at this mark, or nothing."""
+    """Why the chain ends at this mark; "length" where it goes on to its end."""
     if fit.watch.callback is not None and fit.watch.callback(trace[-1]):
         return "callback"
     tol, w = fit.plan.tol, fit.plan.window
     values = [r.objective.value for r in trace if r.chain == chain and r.objective is not None]
     if tol is None or len(values) < 2 * w:
-        return ""
+        return "length"
     before, after = sum(values[-2 * w : -w]) / w, sum(values[-w:]) / w
-    return "tolerance" if after - before < tol * abs(after) else ""
+    return "tolerance" if after - before < tol * abs(after) else "length"
 
 
 def _due(fit: _Fit, done: int) -> bool:
@@ -166,7 +174,8 @@ def _due(fit: _Fit, done: int) -> bool:
 
 def _write(fit: _Fit) -> None:
     """Keep the fit as it stood after its last whole tick."""
-    if fit.at_work is not None:
-        fit.kept = fit.kept._replace(current=bare(fit.at_work, fit.engine))
+    kept, state = fit.whole
+    if state is not None:
+        fit.whole = (kept._replace(current=bare(state, fit.engine)), state)
     fit.watch.keeper.write(fit.kept, final=False)
     fit.kept_at = time.monotonic()

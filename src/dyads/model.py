@@ -282,8 +282,9 @@ class Model:
         return self
 
     def __repr__(self) -> str:
-        changed = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) is not f.default]
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed)})"
+        given = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
+        changed = [f"{name}={value!r}" for name, value, usual in given if repr(value) != repr(usual)]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         from dyads.sklearn_tags import tags

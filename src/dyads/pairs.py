@@ -6,142 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from dyads.csr import F32, F64, I32, I64, U32, Csr, DuplicateCellError, csr, held, placed
 from dyads.errors import DataError, NotNumbersError
 from dyads.vocabulary import Vocabulary
 
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
+__all__ = ["DUPLICATES", "F32", "F64", "I32", "I64", "U32", "Csr", "DuplicateCellError", "Pairs", "csr"]
 
 DUPLICATES = ("sum", "mean", "refuse")
-
-
-class Csr(NamedTuple):
-    """Rows of a sparse matrix: columns ascending within a row, none twice; `val` None means that all are one."""
-
-    ptr: I64
-    idx: I32
-    val: F32 | None
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.ptr) - 1
-
-    @property
-    def nnz(self) -> int:
-        return len(self.idx)
-
-    def counts(self) -> I64:
-        """How many entries each row has."""
-        return np.diff(self.ptr)
-
-    def rows(self) -> I64:
-        """The row number of every entry."""
-        return np.repeat(np.arange(self.n_rows), self.counts())
-
-    def values(self) -> F32:
-        """The value of every entry."""
-        return np.ones(self.nnz, dtype=np.float32) if self.val is None else self.val
-
-    def row(self, r: int) -> I32:
-        """The columns of one row."""
-        return self.idx[self.ptr[r] : self.ptr[r + 1]]
-
-    def slice(self, first: int, last: int) -> Csr:
-        """Rows `first` to `last`, without a copy of their entries."""
-        a, b = int(self.ptr[first]), int(self.ptr[last])
-        val = None if self.val is None else self.val[a:b]
-        return Csr(self.ptr[first : last + 1] - a, self.idx[a:b], val)
-
-    def take(self, rows: I64) -> Csr:
-        """These rows, in this order; a row may be asked for twice."""
-        counts = self.counts()[rows]
-        ptr = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(counts, out=ptr[1:])
-        at = np.arange(ptr[-1]) + np.repeat(self.ptr[rows] - ptr[:-1], counts)
-        return Csr(ptr, self.idx[at], None if self.val is None else self.val[at])
-
-    def select(self, keep: npt.NDArray[np.bool_]) -> Csr:
-        """The entries that are true in `keep`; rows stay."""
-        before = np.concatenate([[0], np.cumsum(keep)])
-        return Csr(before[self.ptr], self.idx[keep], None if self.val is None else self.val[keep])
-
-    def keys(self, n_columns: int) -> I64:
-        """row · n_columns + column of every entry, ascending."""
-        return self.rows() * n_columns + self.idx
-
-    def contains(self, rows: I64, columns: I64, n_columns: int) -> npt.NDArray[np.bool_]:
-        """Whether the cells (rows[n], columns[n]) are entries."""
-        keys, asked = self.keys(n_columns), np.asarray(rows, dtype=np.int64) * n_columns + columns
-        at = np.searchsorted(keys, asked)
-        found = at < keys.size
-        found[found] = keys[at[found]] == asked[found]
-        return found
-
-    def grown(self, n_rows: int) -> Csr:
-        """The same with empty rows after the last."""
-        return self._replace(ptr=np.concatenate([self.ptr, np.full(n_rows - self.n_rows, self.ptr[-1])]))
-
-    def to_scipy(self, n_columns: int) -> Any:
-        """A scipy csr_array that shares the arrays where it can."""
-        return sparse.csr_array((self.values(), self.idx, self.ptr), shape=(self.n_rows, n_columns))
-
-    def transpose(self, n_columns: int) -> Csr:
-        """The columns as rows."""
-        order = np.argsort(self.idx, kind="stable")
-        ptr = np.zeros(n_columns + 1, dtype=np.int64)
-        np.cumsum(np.bincount(self.idx, minlength=n_columns), out=ptr[1:])
-        rows = np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts())
-        return Csr(ptr, rows[order], None if self.val is None else self.val[order])
-
-
-def csr(rows: Any, columns: Any, values: Any, n_rows: int, n_columns: int, duplicates: str = "sum") -> Csr:
-    """Rows from cells in any order. Cells that come again are added, averaged or refused.
-
-    Without values every cell counts one, so that adding counts them.
-    """
-    rows, columns = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
-    keys = rows * n_columns + columns
-    if keys.size and not (keys[1:] > keys[:-1]).all():
-        order = np.argsort(keys, kind="stable")
-        keys, values = keys[order], None if values is None else np.asarray(values)[order]
-    new = np.ones(keys.size, dtype=bool)
-    new[1:] = keys[1:] != keys[:-1]
-    starts = np.flatnonzero(new)
-    if starts.size < keys.size:
-        values = _merged(keys, values, starts, n_columns, duplicates)
-        keys = keys[starts]
-    ptr = np.searchsorted(keys, np.arange(n_rows + 1) * n_columns)
-    idx = (keys - np.repeat(np.arange(n_rows), np.diff(ptr)) * n_columns).astype(np.int32)
-    return Csr(ptr.astype(np.int64), idx, None if values is None else np.asarray(values, dtype=np.float32))
-
-
-def _merged(keys: I64, values: Any, starts: I64, n_columns: int, duplicates: str) -> F64 | None:
-    """One value for the cells that share a key."""
-    many = np.diff(np.append(starts, keys.size))
-    if duplicates == "refuse":
-        row, column = divmod(int(keys[starts[np.argmax(many > 1)]]), n_columns)
-        raise DuplicateCellError(row, column)
-    if values is None:
-        return many.astype(np.float64) if duplicates == "sum" else None
-    sums = np.add.reduceat(np.asarray(values, dtype=np.float64), starts)
-    return np.asarray(sums / many if duplicates == "mean" else sums, dtype=np.float64)
-
-
-class DuplicateCellError(Exception):
-    """A cell that came twice where that is refused; who called knows its ids."""
-
-    def __init__(self, row: int, column: int) -> None:
-        super().__init__(row, column)
-        self.row, self.column = row, column
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +54,7 @@ class Pairs:
         try:
             return Pairs(users, items, csr(rows, columns, values, len(users), len(items), duplicates))
         except DuplicateCellError as cell:
-            user, item = users.ids([cell.row])[0], items.ids([cell.column])[0]
+            (user,), (item,) = users.ids([cell.row]).tolist(), items.ids([cell.column]).tolist()
             raise DataError(
                 f"user {user!r} and item {item!r} come together more than once: give duplicates='mean' to average "
                 "their values or duplicates='sum' to add them"
@@ -189,7 +66,7 @@ class Pairs:
         x = _as_csr(matrix)
         who = Vocabulary.range(x.shape[0]) if users is None else _named(users, x.shape[0], "user")
         what = Vocabulary.range(x.shape[1]) if items is None else _named(items, x.shape[1], "item")
-        block = Csr(x.indptr.astype(np.int64), x.indices.astype(np.int32, copy=False), None)
+        block = placed(x, None)
         values = _finite(x.data, who, what, None, None, block)
         return Pairs(who, what, block._replace(val=_unless_ones(values)))
 
@@ -301,7 +178,7 @@ def _finite(
         at = int(bad[0])
         row = int(np.searchsorted(block.ptr, at, side="right") - 1) if block is not None else int(rows[at])
         column = int(block.idx[at]) if block is not None else int(columns[at])
-        user, item = users.ids([row])[0], items.ids([column])[0]
+        (user,), (item,) = users.ids([row]).tolist(), items.ids([column]).tolist()
         raise DataError(
             f"value {values[at].item()!r} of user {user!r} and item {item!r} is not a finite number (NaN, infinite or "
             "too large for 32 bits): drop or replace it"
@@ -323,9 +200,11 @@ def _as_csr(matrix: Any) -> Any:
             raise DataError(f"a matrix has two dimensions, not the shape {matrix.shape}")
         if matrix.dtype.kind == "c":
             raise DataError(f"the matrix is of type {matrix.dtype}; Complex data not supported: give real numbers")
+        if matrix.dtype.kind in "iu" and not getattr(matrix, "has_canonical_format", True):
+            matrix = matrix.astype(np.int64)  # for sums of cells that come again would wrap in 8 bits
         given = sparse.csr_array(matrix)
     else:
-        given = sparse.csr_array(_dense(matrix))
+        given = sparse.csr_array(held(_dense(matrix)))
     if not given.has_canonical_format:
         given = given.copy()  # sorting and adding in place would change arrays that the caller may share
         given.sum_duplicates()

@@ -48,7 +48,7 @@ def number(
             return None
         bounds = [f"above {low}" if open_low else f"of at least {low}"] if low > -math.inf else []
         bounds += [f"at most {high}"] if high < math.inf else []
-        return "a finite number " + " and ".join(bounds) + " or None" * none
+        return f"a finite number {' and '.join(bounds)}".rstrip() + " or None" * none
 
     return _field(default, check)
 

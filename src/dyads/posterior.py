@@ -134,7 +134,8 @@ def expit(x: F64) -> F64:
     return np.where(x >= 0, 1.0, e) / (1.0 + e)
 
 
-def _probit(x: F64) -> F64:
+def probit(x: F64) -> F64:
+    """Φ(x)."""
     from scipy.special import ndtr
 
     value: F64 = ndtr(x)
@@ -146,7 +147,7 @@ def mean_answer(link: str, mean: F64, var: F64) -> F64:
     if link == "logistic":
         return expit(mean / np.sqrt(1.0 + np.pi * var / 8.0))
     if link == "probit":
-        return _probit(mean / np.sqrt(1.0 + var))
+        return probit(mean / np.sqrt(1.0 + var))
     return mean
 
 
@@ -154,7 +155,7 @@ def spread_answer(link: str, mean: F64, var: F64) -> F64:
     """Var[g(a)] for a ~ N(mean, var); by quadrature where g bends."""
     if link not in ("logistic", "probit"):
         return var
-    g = expit if link == "logistic" else _probit
+    g = expit if link == "logistic" else probit
     values = g(mean[..., None] + np.sqrt(var)[..., None] * NODES)
     first, second = values @ WEIGHTS, (values * values) @ WEIGHTS
     return np.maximum(second - first * first, 0.0)

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
+from dyads import kernels
+from dyads.engines.local import thread_count
+from dyads.kernels.ranking import best_rows as best_rows
+from dyads.kernels.ranking import blocks as blocks
+from dyads.kernels.ranking import shut
+from dyads.kernels.ranking import top as top
+from dyads.kernels.shapes import Spread, TopN
 from dyads.pairs import F64, I64, Csr
-from dyads.posterior import Posterior, clipped, scores
+from dyads.posterior import Posterior, clipped, popularity, scores
 from dyads.state import RowPosterior
 
-BLOCK_CELLS = 1 << 22  # scores held at once: 32 MB
-
-
-def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices of rows whose scores fit a block."""
-    height = max(1, BLOCK_CELLS // max(n_columns, 1))
-    return (slice(first, min(first + height, n_rows)) for first in range(0, n_rows, height))
-
-
-def top(values: F64, n: int) -> tuple[I64, F64]:
-    """Column numbers and values of the `n` largest of each row, largest first, ties by column; (-1, -inf) pads.
-
-    A column of -inf is no candidate.
-    """
-    rows, columns = values.shape
-    numbers, best = np.full((rows, n), -1, dtype=np.int64), np.full((rows, n), -np.inf)
-    m = min(n, columns)
-    if m == 0 or rows == 0:
-        return numbers, best
-    least = np.partition(values, columns - m, axis=1)[:, columns - m, None]
-    above, equal = values > least, values == least
-    room = m - above.sum(axis=1, keepdims=True)
-    chosen = np.nonzero(above | (equal & (np.cumsum(equal, axis=1) <= room)))[1].reshape(rows, m)
-    found = np.take_along_axis(values, chosen, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    numbers[:, :m], best[:, :m] = np.take_along_axis(chosen, order, 1), np.take_along_axis(found, order, 1)
-    numbers[np.isneginf(best)] = -1
-    return numbers, best
+WEIGHTS = {"logistic": np.pi / 8.0, "probit": 1.0}  # of the variance, in the links that bend
 
 
 def take_rows(users: RowPosterior, rows: slice) -> RowPosterior:
@@ -53,19 +31,37 @@ def recommend(
 
     `exclude` holds one row of item numbers for each row of `users`; `items` restricts the candidates.
     """
-    n_rows, n_items = users.mean.shape[1], posterior.item.shape[1]
     candidates = None if items is None else np.unique(items)
-    parts = []
-    for rows in blocks(n_rows, n_items):
-        values = scores(posterior, take_rows(users, rows), candidates, by)
-        if exclude is not None:
-            _shut(values, exclude.slice(rows.start, rows.stop), candidates)
-        parts.append(top(values, n))
-    numbers = np.concatenate([p[0] for p in parts]) if parts else np.empty((0, n), dtype=np.int64)
-    best = np.concatenate([p[1] for p in parts]) if parts else np.empty((0, n))
-    if candidates is not None:
-        numbers = np.where(numbers < 0, -1, np.append(candidates, -1)[numbers])
-    return numbers, (clipped(posterior, best) if by == "answer" and posterior.clip is not None else best)
+    ask = question(posterior, users, by)
+    if ask is None:
+
+        def block(rows: slice) -> F64:
+            return scores(posterior, take_rows(users, rows), candidates, by)
+
+        n_rows, n_items = users.mean.shape[1], posterior.item.shape[1]
+        numbers, best = best_rows(n_rows, n_items, block, (n, exclude, candidates))
+    else:
+        ask, compiled = ask._replace(exclude=exclude, candidates=candidates, n=n), kernels.compiled("top_n")
+        numbers, best = kernels.twin("top_n")(ask) if compiled is None else compiled(ask, thread_count(None))
+    return numbers, (np.where(numbers < 0, best, clipped(posterior, best)) if by == "answer" else best)
+
+
+def question(posterior: Posterior, users: RowPosterior, by: str) -> TopN | None:
+    """What a kernel is asked for; None where a score does not rise with one latent value.
+
+    That is so where a bent link is averaged over components, or multiplied by an item's rate.
+    """
+    bends = by == "answer" and posterior.link in WEIGHTS
+    rates = popularity(posterior) if by == "answer" else None
+    rate, spread = None if rates is None else rates[0], None
+    if bends:
+        if len(posterior.offset) > 1 or rate is not None:
+            return None
+        us, vs = users.var, posterior.item_var
+        parts = (None if us is None else us[0], None if vs is None else vs[0])
+        spread = Spread(*parts, float(posterior.offset_var[0]), WEIGHTS[posterior.link])
+    link = posterior.link if bends else "none"
+    return TopN(users.mean, posterior.item, posterior.offset, rate, spread, link, None, None, 0)
 
 
 def nearest(rows: F64, table: F64, n: int, exclude: Csr | None, among: I64 | None) -> tuple[I64, F64]:
@@ -76,7 +72,7 @@ def nearest(rows: F64, table: F64, n: int, exclude: Csr | None, among: I64 | Non
     for part in blocks(len(rows), len(table)):
         values = _unit_rows(rows[part]) @ table.T
         if exclude is not None:
-            _shut(values, exclude.slice(part.start, part.stop), candidates)
+            shut(values, exclude.slice(part.start, part.stop), candidates)
         numbers[part], best[part] = top(values, n)
     if candidates is not None:
         numbers = np.where(numbers < 0, -1, np.append(candidates, -1)[numbers])
@@ -87,13 +83,3 @@ def _unit_rows(rows: F64) -> F64:
     length = np.sqrt(np.einsum("nk,nk->n", rows, rows))[:, None]
     out: F64 = rows / np.where(length > 0, length, 1.0)
     return out
-
-
-def _shut(values: F64, exclude: Csr, candidates: I64 | None) -> None:
-    rows, columns = exclude.rows(), exclude.idx.astype(np.int64)
-    if candidates is not None and len(candidates):
-        place = np.minimum(np.searchsorted(candidates, columns), len(candidates) - 1)
-        keep = candidates[place] == columns
-        rows, columns = rows[keep], place[keep]
-    if candidates is None or len(candidates):
-        values[rows, columns] = -np.inf

@@ -136,8 +136,8 @@ def _object(source: Any, wanted: Wanted, rule: str, duplicates: str | None) -> P
     if not isinstance(source, Iterable) or isinstance(source, (Mapping, bytes)):
         lazy = "; call its collect() first" if hasattr(source, "collect") else ""
         raise DataError(
-            f"pairs cannot be read from a {name}{lazy}: give a path, a data frame, a matrix, or an iterable of "
-            "(user, item)"
+            f"pairs cannot be read from an object of type {name}{lazy}: give a path, a data frame, a matrix, or an "
+            "iterable of (user, item)"
         )
     from dyads.sources.triples import triples
 
@@ -157,7 +157,7 @@ def _pairs(where: str, found: Numbered, rule: str) -> Pairs:
             raise DataError(f"{where}: {side} is the empty string in row {row} (from 0): drop the row or fill it")
     if rule == "sum" and found.values is not None and (found.values < 0).any():
         at = int(np.argmax(found.values < 0))
-        user, item = found.users.ids(found.rows[at : at + 1])[0], found.items.ids(found.columns[at : at + 1])[0]
+        (user,), (item,) = found.users.ids(found.rows[[at]]).tolist(), found.items.ids(found.columns[[at]]).tolist()
         raise DataError(
             f"{where}: {float(found.values[at])} for user {user!r} and item {item!r} is a negative count: drop the "
             "row, or give duplicates='mean' if values are ratings"

@@ -114,6 +114,7 @@ def _opened(cls: type[Model], saved: Saved) -> Model:
     model = cls(**saved.parameters)
     parameters.check(model)
     model.fitted_ = _fitted(saved)
+    soundness.as_made(model, saved.posterior, () if saved.by_user is None else saved.states)
     return model
 
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from dyads.engines import engine_for
 from dyads.errors import DataError
-from dyads.pairs import Csr
+from dyads.pairs import Csr, Pairs
 from dyads.posterior import Posterior
-from dyads.state import Bare
+from dyads.state import Bare, bare
+from dyads.streams import At
 from dyads.vocabulary import Vocabulary
 
 LINKS = ("identity", "logistic", "probit", "none")
@@ -96,6 +99,41 @@ def states(found: tuple[Bare, ...], n_users: int, n_items: int, empty: bool) -> 
             for array in _arrays(getattr(state, side)):
                 if array.shape[:1] != (n,):
                     raise DataError(f"a state has an array of shape {array.shape} for {n} {side}s")
+
+
+def as_made(model: Any, posterior: Posterior, states: tuple[Bare, ...]) -> None:
+    """Parts of the kinds, types and widths that the model makes itself: a state and a posterior of few rows say which.
+
+    They have more users than anything of `n_factors` is wide, and still more items, so that a length of theirs stands
+    for all users or all items.
+    """
+    n_factors, shape = posterior.n_factors, posterior.user.shape[1:2] + posterior.item.shape[1:2]
+    few = (n_factors + 11, n_factors + 13)
+    given = {"n_factors": n_factors} if hasattr(model, "n_factors") else {}
+    fresh, engine = type(model)(**(model.get_params() | given)), engine_for("cpu", 1)
+    state = fresh.init(Pairs.from_matrix(sparse.eye_array(*few)), engine, At(0, 0, 0))
+    lengths = dict(zip(few, shape, strict=True))
+    for found in states:
+        _alike(found, bare(state, engine), lengths, "state")
+    made = fresh.read_out(state, engine)
+    _alike(posterior._replace(clip=None), made._replace(clip=None), lengths, "posterior", len(posterior.offset))
+
+
+def _alike(found: Any, due: Any, lengths: Mapping[int, int], name: str, components: int | None = None) -> None:
+    if isinstance(due, tuple) and type(found) is type(due):
+        for field, one, other in zip(type(due)._fields, found, due, strict=True):  # type: ignore[attr-defined]
+            _alike(one, other, lengths, f"{name}.{field}", components)
+    elif isinstance(due, np.ndarray) and isinstance(found, np.ndarray):
+        shape = tuple(lengths.get(n, n) for n in due.shape)
+        shape = shape if components is None else (components, *shape[1:])
+        if (found.dtype, found.shape) != (due.dtype, shape):
+            raise DataError(f"its {name} is {found.dtype}{found.shape} and should be {due.dtype}{shape}")
+    elif isinstance(due, (tuple, np.ndarray)) or (found != due and (due is None or isinstance(due, str))):
+        raise DataError(f"its {name} is {_kind(found)} and should be {_kind(due)}")
+
+
+def _kind(value: Any) -> str:
+    return repr(value) if value is None or isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _arrays(tree: Any) -> Iterator[np.ndarray[Any, Any]]:

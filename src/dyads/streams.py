@@ -68,14 +68,16 @@ def philox(counter: tuple[Any, Any, Any, Any], seed: int) -> tuple[U32, U32, U32
     return tuple(word.astype(np.uint32) for word in (a, b, c, d))  # type: ignore[return-value]
 
 
-def _check(at: At) -> None:
+def checked(at: At) -> At:
+    """An address that has random words."""
     if not 0 <= at.tick <= _MASK or not 0 <= at.chain < 1 << 24:
         raise ConfigError(f"tick {at.tick} of chain {at.chain} has no random words: ticks end at 2^32, chains at 2^24")
+    return at
 
 
 def _outputs(at: At, site: int, rows: Any, n_blocks: int) -> tuple[U32, U32, U32, U32]:
     """Outputs of blocks 0 to n_blocks - 1 for every row: four arrays of (rows, n_blocks)."""
-    _check(at)
+    checked(at)
     rows = np.asarray(rows, dtype=np.int64)[:, None]
     return philox((at.tick, int(site) << 24 | at.chain, rows & _MASK, np.arange(n_blocks)), at.seed)
 
@@ -155,7 +157,7 @@ def truncated_normal(at: At, site: int, rows: Any, n: int, low: Any, high: Any) 
 
 def quads(at: At, site: int, rows: Any, block: int = 0) -> tuple[U32, U32, U32, U32]:
     """Four words for each row: the outputs of one of its blocks, for those who need few words of many rows."""
-    _check(at)
+    checked(at)
     rows = np.asarray(rows, dtype=np.int64)
     return philox((at.tick, int(site) << 24 | at.chain, rows & _MASK, block), at.seed)
 

@@ -115,8 +115,8 @@ def hashes(strings: Strings) -> U64:
     for first in range(0, strings.size, BLOCK):
         cuts = strings.offsets[first : first + BLOCK + 1]
         out[first : first + BLOCK] = _hash_block(words, strings.data.size, cuts)
-    for s in np.flatnonzero(np.diff(strings.offsets) > LONG):
-        out[s] = hash_one(strings.one(int(s)))
+        for s in first + np.flatnonzero(np.diff(cuts) > LONG):
+            out[s] = hash_one(strings.one(int(s)))
     return out
 
 

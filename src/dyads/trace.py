@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dyads.errors import DataError
 from dyads.pairs import F64, I64
 from dyads.state import Objective, Record
 
@@ -42,7 +43,12 @@ def pack(records: Sequence[Record]) -> Columns:
 
 
 def unpack(columns: Columns) -> tuple[Record, ...]:
-    """The records of `pack`."""
+    """The records of `pack`; a DataError for columns that are not of one length."""
+    n, m = len(columns.seconds), len(columns.names)
+    due = ((n, 4), (n,), (n, 2), (n,), (n, m), (n, m))
+    arrays = [array for array in columns if isinstance(array, np.ndarray)]
+    if tuple(array.shape for array in arrays) != due:
+        raise DataError(f"the columns of the trace are of shapes {[array.shape for array in arrays]}")
     parts = (part.tolist() for part in (columns.counts, columns.seconds, columns.objective, columns.objective_given))
     infos = (
         {name: value for name, value, given in zip(columns.names, *row, strict=True) if given}

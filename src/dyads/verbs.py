@@ -37,7 +37,7 @@ def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, que
     if question.rank_by not in RANKS:
         raise ConfigError(f"rank_by={question.rank_by!r} is unknown: give one of {', '.join(map(repr, RANKS))}")
     asked = border.as_list(userid, "user")
-    users, liked = _placed(model, asked, user_items, recalculate, question.without_liked, "user")
+    users, liked = _placed(model, asked, user_items, recalculate, question)
     exclude = _without(liked if question.without_liked else None, question.without, model.items_, len(asked), "item")
     among = _among(question.among, model.items_, "item")
     numbers, scores = rank.recommend(model.posterior_, users, n, exclude, among, question.rank_by)
@@ -48,20 +48,19 @@ def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, que
 
 
 def _placed(
-    model: Model, asked: list[Any], given: Any, recalculate: bool, want_liked: bool, which: str
+    model: Model, asked: list[Any], given: Any, recalculate: bool, question: Question
 ) -> tuple[RowPosterior, Csr | None]:
-    """The asked rows' posterior, learned or folded in, and their pairs where those are needed."""
-    own = model.users_ if which == "user" else model.items_
+    """The asked users' posterior, learned or folded in, and their pairs where those are needed."""
     if recalculate:
         if given is None:
-            raise ConfigError(f"recalculate_{which}=True places {which}s by their pairs: give {_pairs_name(which)}")
-        rows = border.histories(model, given, asked, which)
-        return fold_in(model, rows, which), rows
-    numbers = own.numbers(asked, side=which) if asked else np.empty(0, dtype=np.int64)
+            raise ConfigError("recalculate_user=True places users by their pairs: give user_items")
+        rows = border.histories(model, given, asked)
+        return fold_in(model, rows, "user", cov=question.return_std), rows
+    numbers = model.users_.numbers(asked, side="user") if asked else np.empty(0, dtype=np.int64)
     rows_or_none = None
-    if want_liked:
-        rows_or_none = liked_rows(model, numbers) if given is None else border.histories(model, given, asked, which)
-    return side(model.posterior_, which, numbers), rows_or_none
+    if question.without_liked:
+        rows_or_none = liked_rows(model, numbers) if given is None else border.histories(model, given, asked)
+    return side(model.posterior_, "user", numbers), rows_or_none
 
 
 def _pairs_name(which: str) -> str:
@@ -133,7 +132,7 @@ def similar(model: Model, ids: Any, rows: F64, N: int, limits: tuple[Any, Any], 
 
 def _histories(model: Model, ids: Any, given: Any, which: str) -> Csr:
     if given is None:
-        raise ConfigError(f"a {which} is placed by its pairs: give {_pairs_name(which)}")
+        raise ConfigError(f"{which}s are placed by their pairs: give {_pairs_name(which)}")
     return border.histories(model, given, border.as_list(ids, which), which)
 
 
@@ -177,23 +176,32 @@ def predict(model: Model, users: I64, items: I64, return_std: bool, with_noise: 
 
 def score(model: Model, X: Any) -> float:
     """Held-out mean log probability, minus the RMSE, or recall@10, by the answer."""
-    border.refuse_frame(X)
-    held_out = X if isinstance(X, Pairs) else Pairs.from_matrix(X)
-    if not isinstance(X, Pairs) and held_out.shape != (len(model.users_), len(model.items_)):
-        raise DataError(
-            f"a matrix of shape {held_out.shape} cannot be scored by a model of {len(model.users_)} users and "
-            f"{len(model.items_)} items: its rows are the fitted users; X has {held_out.shape[1]} features, but "
-            f"{type(model).__name__} is expecting {len(model.items_)} features as input"
-        )
-    block = border.as_taken(model, held_out.by_user, held_out)
-    users, items = border.pair_numbers(model, Pairs(held_out.users, held_out.items, block))
-    values = block.values().astype(np.float64)
+    users, items, values = _held_out(model, X)
     if model.answer == "relevance":
         return _recall(model, users, items)
     said = predict(model, users, items, return_std=False, with_noise=False)
     if model.answer == "rating":
         return -float(np.sqrt(np.mean((said - values) ** 2)))
     return float(np.average(np.log(said), weights=values))
+
+
+def _held_out(model: Model, X: Any) -> tuple[I64, I64, F64]:
+    """Row and column numbers of held-out pairs, and their values."""
+    border.refuse_frame(X)
+    given = X if isinstance(X, Pairs) else Pairs.from_matrix(X)
+    if not isinstance(X, Pairs):
+        if given.shape != (len(model.users_), len(model.items_)):
+            raise DataError(
+                f"a matrix of shape {given.shape} cannot be scored by a model of {len(model.users_)} users and "
+                f"{len(model.items_)} items: its rows are the fitted users; X has {given.shape[1]} features, but "
+                f"{type(model).__name__} is expecting {len(model.items_)} features as input"
+            )
+        given = Pairs(model.users_, model.items_, given.by_user)
+    block = border.as_taken(model, given.by_user, given)
+    if block.nnz == 0:
+        raise DataError(f"the data hold no pairs (shape={given.shape}): a score needs at least one")
+    users, items = border.pair_numbers(model, Pairs(given.users, given.items, block))
+    return users, items, block.values().astype(np.float64)
 
 
 def _recall(model: Model, users: I64, items: I64) -> float:

@@ -54,8 +54,8 @@ class Vocabulary:
         made, numbers = Vocabulary.factorize(ids, side)
         if len(made) < numbers.size:
             again = int(np.argmin(np.diff(numbers) == 1)) + 1  # the first that is not new
-            name, place = made.ids(numbers[[again]])[0], int(np.argmax(numbers == numbers[again]))
-            raise DataError(f"{side} id {name!r} stands at places {place} and {again}: give it once")
+            (name,), place = made.ids(numbers[[again]]).tolist(), int(np.argmax(numbers == numbers[again]))
+            raise DataError(f"{side} {name!r} stands at places {place} and {again}: give it once")
         return made
 
     @staticmethod
@@ -156,7 +156,7 @@ class Vocabulary:
         if self.kind == other.kind == "range":
             return (self if len(self) >= len(other) else other), np.arange(len(other))
         if "strings" in (self.kind, other.kind) and self.kind != other.kind:
-            mine, new = self.ids([0])[0], other.ids([0])[0]
+            (mine,), (new,) = self.ids([0]).tolist(), other.ids([0]).tolist()
             raise DataError(f"ids such as {mine!r} and {new!r} do not mix: make all of them strings or all numbers")
         theirs = other.content()
         found = self._find(theirs)

@@ -50,6 +50,7 @@ class Case(NamedTuple):
     fast: dict[str, Any]  # a fit in some hundredths of a second
     board: dict[str, Any] | None = None  # a fit that learns the checkerboard; None where all users are alike
     travel: Callable[..., None] = travel.by_row
+    many: dict[str, Any] | None = None  # a fit of some hundred ticks, to be killed; None where there is one tick
 
     @property
     def kind(self) -> str:
@@ -70,15 +71,18 @@ CASES = [
         {"n_factors": 3, "n_entries": 640, "minibatch": 16},
         {"n_factors": 3, "n_entries": 40_000, "minibatch": 64, "learning_rate": 0.1},
         travel.by_triple,
+        many={"n_entries": 16 * 150, "tol": None},
     ),
     Case(
         "sbmf",
         small,
         {"n_factors": 2, "burn_in": 2, "n_draws": 3, "n_chains": 2},
         {"n_factors": 2, "burn_in": 20, "n_draws": 20},
+        many={"burn_in": 20, "n_draws": 50},
     ),
 ]
 PERSONAL = [case for case in CASES if case.board is not None]
+LONG = [case for case in CASES if case.many is not None]
 
 
 # The fast fit, shared by the tests that only ask it.

@@ -16,12 +16,20 @@ def points(name, dtype):
     if name == "log":
         spread = np.exp(random.uniform(-80, 80, 100_000))
         return np.concatenate([spread, random.uniform(0.4, 2.2, 100_003)]).astype(dtype)
+    if name == "lambda":
+        return np.concatenate([[0.0], random.uniform(0, 1, 100_000), np.exp(random.uniform(-50, 20, 100_002))]).astype(
+            dtype
+        )
     return random.uniform(0, 1, 200_003).astype(dtype)
 
 
 def exact(name, x):
     if name in ("exp", "log"):
         return getattr(np, name)(x.astype(np.longdouble))
+    if name == "lambda":
+        xi = np.sqrt(x.astype(np.longdouble))
+        series = 0.125 - x.astype(np.longdouble) / 96 + x.astype(np.longdouble) ** 2 / 960
+        return np.where(xi < 1e-4, series, np.tanh(xi / 2) / np.where(xi < 1e-4, 1, 4 * xi))
     quarter = np.rint(4 * x.astype(np.longdouble))
     angle = TAU * (x - quarter / 4)
     turned = (quarter.astype(int) + (name == "cos")) % 4
@@ -47,7 +55,18 @@ def test_a_formula_is_right_to_the_last_place(each_level, level, kind, name):
     assert units_in_the_last_place(found, exact(name, x)) < allowed
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "cos", "sin"])
+@pytest.mark.parametrize("kind", ["lanes", "float", "double"])
+def test_lambda_is_right_to_a_few_places_and_an_eighth_at_zero(each_level, kind):
+    if kind == "double" and np.finfo(np.longdouble).nmant <= 52:
+        pytest.skip("the reference needs a long double of more than 64 bits")
+    x = points("lambda", np.float64 if kind == "double" else np.float32)
+    found = np.empty_like(x)
+    getattr(each_level, f"apply_{kind}")("lambda", x, found)
+    assert found[0] == 0.125
+    assert units_in_the_last_place(found, exact("lambda", x)) < 8
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "cos", "sin", "lambda"])
 def test_a_lane_holds_what_a_single_float_holds(each_level, name):
     x = points(name, np.float32)
     lanes, single = np.empty_like(x), np.empty_like(x)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyads import metrics, rank
+from dyads import metrics
 from dyads.errors import DataError
+from dyads.kernels import ranking
 from dyads.pairs import csr
 from dyads.rank import top
 
@@ -96,7 +97,7 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch):
     kind = rng.choice(3, size=scores.shape)
     whole = standing_of(scores, kind == 1, kind == 2)
     for cells in (1, 20, 40):
-        monkeypatch.setattr(rank, "BLOCK_CELLS", cells)
+        monkeypatch.setattr(ranking, "BLOCK_CELLS", cells)
         parts = standing_of(scores, kind == 1, kind == 2)
         assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
 

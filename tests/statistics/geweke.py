@@ -23,7 +23,7 @@ from dyads.pairs import Pairs
 from dyads.state import Bare, bare
 from dyads.streams import At
 
-SWEEPS = 2  # between new values: the second one starts from the sums that the first has left
+SWEEPS = 4  # between new values: those after the first start from the sums that the one before has left
 Numbers = Callable[[Bare, Pairs], Mapping[str, float]]
 
 
@@ -49,7 +49,7 @@ def joint_draws(model: Any, cells: Pairs, numbers: Numbers, n: int, seed: int) -
 
 
 def chain(model: Any, cells: Pairs, numbers: Numbers, length: int, at: At) -> list[Mapping[str, float]]:
-    """The numbers after every round of sweeps and new values, from a draw of the joint."""
+    """The numbers after every round of sweeps, from a draw of the joint; new values come between the rounds."""
     engine, found = Local(1), []
     now, values = model.simulate(cells, at)
     for tick in range(1, length + 1):
@@ -57,8 +57,8 @@ def chain(model: Any, cells: Pairs, numbers: Numbers, length: int, at: At) -> li
         state = model.init(values, engine, here, now._replace(tick=here.tick))
         state = model.step(state, engine, here, SWEEPS)
         now = bare(state, engine)
+        found.append(numbers(now, values))  # against the values that the sweeps saw: new ones would suit any state
         _, values = model.simulate(cells, here, state)
-        found.append(numbers(now, values))
     return found
 
 

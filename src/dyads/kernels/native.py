@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dyads.errors import ConfigError
+from dyads.kernels import entries
 from dyads.kernels.shapes import SbmfRows, SbmfShared, SbmfSums
 from dyads.pairs import F32, I64, U32, Csr
 from dyads.streams import At
@@ -119,7 +120,7 @@ def fill_normal(at: At, site: int, first_row: int, n_rows: int, n: int, threads:
     return out
 
 
-# --- row kernels -----------------------------------------------------------------------------------------------
+# --- kernels ---------------------------------------------------------------------------------------------------
 
 
 def sbmf(csr: Csr, cuts: I64, own: SbmfRows, shared: SbmfShared, at: At, threads: int) -> SbmfSums:
@@ -127,6 +128,15 @@ def sbmf(csr: Csr, cuts: I64, own: SbmfRows, shared: SbmfShared, at: At, threads
     return SbmfSums(*core().sbmf_float(csr, cuts, own, shared, at, threads))
 
 
+def _on_core(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: kernel(core(), *given)
+
+
+# Row and entry kernels by name; those missing run as their twins.
 KERNELS: dict[str, Callable[..., Any]] = {
-    "sbmf": sbmf
-}  # row and entry kernels by name; those missing run as their twins
+    "bpr": _on_core(entries.bpr),
+    "bpr_check": _on_core(entries.bpr_check),
+    "row_products": _on_core(entries.row_products),
+    "sbmf": sbmf,
+    "top_n": _on_core(entries.top_n),
+}

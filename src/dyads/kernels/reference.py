@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dyads.kernels.ranking import top_n as top_n
 from dyads.kernels.shapes import (
     BprCheck,
     BprCheckSums,
@@ -14,7 +15,12 @@ from dyads.kernels.shapes import (
     BprShared,
     BprSums,
     BprUsers,
+    EntrySides,
+    Motion,
     Negatives,
+    NoSums,
+    ProductRows,
+    ProductShared,
     SbmfRows,
     SbmfShared,
     SbmfSums,
@@ -78,6 +84,16 @@ def chain(matrix: Any, vector: Any, prior: tuple[F64, F64, float], z: Any, x: An
         variance = 1.0 / (precision[k] + tau * q)  # eq. 18
         new[:, k] = variance * (pull[k] + tau * (h + new[:, k] * q)) + np.sqrt(variance) * z[:, k]  # eq. 17, 20
     return new
+
+
+def row_products(block: Csr, first_row: int, own: ProductRows, shared: ProductShared, at: At) -> NoSums:
+    """Writes X · B for some rows of X: each row's Σ_j x_rj B_j."""
+    own.out[:] = 0
+    some = np.flatnonzero(block.counts())
+    if some.size:
+        parts = block.values().astype(np.float64)[:, None] * shared.block[block.idx]
+        own.out[some] = np.add.reduceat(parts, block.ptr[some], axis=0)
+    return NoSums()
 
 
 # --- Bayesian personalised ranking (Rendle et al. 2009) ------------------------------------------------------------
@@ -164,7 +180,7 @@ def _bpr_move(user: BprUsers, item: BprItems, triple: tuple[I64, I64, I64], x: F
     both = np.stack([i, j], axis=1).ravel()
     _add(user.factors, u, pull * (fi - fj) - shrink * fu)
     moves = np.stack([pull * fu - shrink * fi, -pull * fu - shrink * fj], axis=1)
-    _add(item.factors, both, moves.reshape(-1, fu.shape[1]))
+    _add(item.factors, both, moves.reshape(len(both), fu.shape[1]))
     bi, bj = item.bias[i].astype(np.float64)[:, None], item.bias[j].astype(np.float64)[:, None]
     _add(item.bias[:, None], both, np.stack([pull - shrink * bi, -pull - shrink * bj], axis=1).reshape(-1, 1))
 
@@ -175,6 +191,51 @@ def _add(target: F32, rows: I64, parts: F64) -> None:
     total = np.zeros((len(touched), parts.shape[1]))
     np.add.at(total, place, parts)
     target[touched] = (target[touched] + total).astype(target.dtype)
+
+
+# --- sampled entries of a binary matrix (Hernández-Lobato, Houlsby, Ghahramani 2014) ------------------------------
+
+
+def curvature(square: F64) -> F64:
+    """λ(ξ) = tanh(ξ/2) / (4ξ) from ξ², positive; 1/8 at 0."""
+    xi = np.sqrt(square)
+    small = xi < 1e-4
+    return np.where(small, 0.125 - square / 96, np.tanh(xi / 2) / (4 * np.where(small, 1.0, xi)))
+
+
+def entry_chain(sides: EntrySides, u: Motion, v: Motion, z: Motion, x: F64) -> EntrySides:
+    """The parameters that each entry alone asks for: z moves, then v_j, then u_i, ξ at its optimum before each step.
+
+    Every entry starts from the parameters it is given; `x` is 0 or 1.
+    """
+    target = EntrySides(*(np.array(part, dtype=np.float64) for part in sides))
+    um, us = sides.u_first / sides.u_second, 1.0 / sides.u_second
+    vm, vs = sides.v_first / sides.v_second, 1.0 / sides.v_second
+    zm, zs = sides.z_first / sides.z_second, 1.0 / sides.z_second
+    one, none = np.ones(len(x)), np.zeros(len(x))
+    d = um.shape[1] - 1
+
+    def step(first: F64, second: F64, m: F64, om: F64, os: F64, how: Motion) -> tuple[F64, F64, F64, F64]:
+        a = np.einsum("nk,nk->n", um[:, :d], vm[:, :d]) + um[:, d] + vm[:, d] + zm
+        spread = um**2 * vs + us * vm**2 + us * vs
+        variance = spread[:, :d].sum(axis=1) + us[:, d] + vs[:, d] + zs
+        lam = curvature(a * a + variance)
+        t1 = how.prior_first + how.weight * om * (x - 0.5 - 2 * lam * (a - om * m))
+        t2 = how.prior_second + how.weight * 2 * lam * (om * om + os)
+        precision = second + how.rate * (t2 - second)
+        return t1, t2, (first + how.rate * (t1 - first)) / precision, 1.0 / precision
+
+    first, second, zm, zs = step(sides.z_first, sides.z_second, zm, one, none, z)
+    target = target._replace(z_first=first, z_second=second)
+    for moved, m, s, om, os, how in (
+        ((target.v_first, target.v_second), vm, vs, um, us, v),
+        ((target.u_first, target.u_second), um, us, vm, vs, u),
+    ):
+        for k in range(d + 1):
+            other = (om[:, k], os[:, k]) if k < d else (one, none)
+            t1, t2, new_m, new_s = step(moved[0][:, k], moved[1][:, k], m[:, k], *other, how)
+            moved[0][:, k], moved[1][:, k], m[:, k], s[:, k] = t1, t2, new_m, new_s
+    return target
 
 
 # --- SBMF (Saha, Misra, Ravindran 2015) ---------------------------------------------------------------------------

@@ -42,5 +42,9 @@ def log_density(prior: NormalGamma, side: Any, n: int, first: int) -> float:
     spread = side.second[first:] - 2.0 * m * side.first[first:] + n * m**2
     rows = n / 2.0 * (np.log(s) - np.log(2.0 * np.pi)) - s / 2.0 * spread
     centre = 0.5 * (np.log(prior.strength * s) - np.log(2.0 * np.pi)) - prior.strength * s / 2.0 * (m - prior.mean) ** 2
-    scale = prior.shape * np.log(prior.rate) - gammaln(prior.shape) + (prior.shape - 1.0) * np.log(s) - prior.rate * s
-    return float((rows + centre + scale).sum())
+    return float((rows + centre + gamma_log_density(s, prior.shape, prior.rate)).sum())
+
+
+def gamma_log_density(x: Any, shape: float, rate: float) -> Any:
+    """log Gamma(x; shape, rate)."""
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x

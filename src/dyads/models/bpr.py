@@ -63,9 +63,9 @@ class BPR(Model):
 
     n_factors: int = whole(10, 0)
     negatives: str = choice("uniform", "uniform", "popularity")
-    learning_rate: float = number(0.05, 0.0, open_low=True)
-    decay: float = number(0.0, 0.0)
-    regularization: float = number(0.005, 0.0)
+    learning_rate: float = number(0.15, 0.0, open_low=True)
+    decay: float = number(0.1, 0.0)
+    regularization: float = number(0.03, 0.0)
     n_entries: int | None = whole(None, 1, none=True)
     minibatch: int | None = whole(None, 1, none=True)
     tol: float | None = number(1e-3, 0.0, none=True)
@@ -121,14 +121,25 @@ class BPR(Model):
 
     def step(self, state: State, engine: Any, at: At, n: int) -> State:
         shared = BprShared(n, state.small.minibatch, self.learning_rate, self.decay, self.regularization)
-        moved, _ = engine.entries("bpr", state, shared, at)
+        with np.errstate(over="ignore", invalid="ignore"):  # said in words below
+            moved, sums = engine.entries("bpr", state, shared, at)
+        self._check_finite(sums.log_sigma, state.tick + n)
         return moved._replace(tick=state.tick + n)  # type: ignore[no-any-return]
+
+    def _check_finite(self, value: float, tick: int) -> None:
+        if not np.isfinite(value):
+            raise ConfigError(
+                f"BPR(learning_rate={self.learning_rate}, regularization={self.regularization}) left the numbers of 32 "
+                f"bits within {tick} minibatches: lower one of the two"
+            )
 
     def objective(self, state: State, engine: Any, at: At) -> Objective | None:
         """Mean of log σ(x) over triples that are the same at every mark."""
-        _, sums = engine.entries("bpr_check", state, BprCheck(CHECKED), at)
+        with np.errstate(over="ignore", invalid="ignore"):
+            _, sums = engine.entries("bpr_check", state, BprCheck(CHECKED), at)
         if sums.n == 0:
             return None
+        self._check_finite(sums.first, state.tick)
         mean = sums.first / sums.n
         return Objective(mean, float(np.sqrt(max(sums.second / sums.n - mean**2, 0.0) / sums.n)))
 

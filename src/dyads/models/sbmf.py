@@ -34,7 +34,7 @@ from dyads.errors import ConfigError
 from dyads.kernels.shapes import SbmfRows, SbmfShared, SbmfSums
 from dyads.model import Model
 from dyads.models._gaussian_rows import gaussian_rows
-from dyads.models._normal_gamma import NormalGamma, drawn, from_prior, log_density
+from dyads.models._normal_gamma import NormalGamma, drawn, from_prior, gamma_log_density, log_density
 from dyads.pairs import F64, Csr, Pairs
 from dyads.parameters import device_field, either, jobs_field, number, seed_field, whole
 from dyads.posterior import Posterior
@@ -78,7 +78,10 @@ class SbmfPast(NamedTuple):
 def _is_clip(value: Any) -> bool:
     if value is None or value == "data":
         return True
-    return isinstance(value, tuple) and len(value) == 2 and all(np.isfinite(x) for x in value) and value[0] < value[1]
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    numbers = all(isinstance(x, (int, float, np.integer, np.floating)) and np.isfinite(x) for x in value)
+    return numbers and value[0] < value[1]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -197,7 +200,7 @@ class SBMF(Model):
         value = n / 2.0 * (np.log(tau) - LOG_2PI) - tau / 2.0 * small.error2  # eq. 5
         value += 0.5 * (np.log(self.prior_offset_precision) - LOG_2PI)
         value -= self.prior_offset_precision / 2.0 * (mu - self.prior_offset_mean) ** 2  # eq. 6
-        value += (self.prior_noise_shape - 1.0) * np.log(tau) - self.prior_noise_rate * tau  # eq. 11, up to a constant
+        value += gamma_log_density(tau, self.prior_noise_shape, self.prior_noise_rate)  # eq. 11
         for side, rows in ((small.user, state.user), (small.item, state.item)):
             value += log_density(prior, side, rows.n_rows, first=0 if self.biases else 1)  # eq. 7-10, 12-15
         return Objective(float(value), 0.0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dyads.errors import DataError
-from dyads.ids import typed
+from dyads.ids import as_numpy, decoded, typed
 from dyads.pairs import F32, I32, I64
 from dyads.strings import Strings, concatenate
 from dyads.vocabulary import Vocabulary
@@ -42,17 +42,14 @@ class IdColumn:
 
     def add(self, block: Any) -> None:
         """The next block, an Arrow array of strings or whole numbers."""
-        import pyarrow as pa
-
+        if not len(block):
+            return  # of whatever type an empty column is
+        block = decoded(block)
         self._check(block)
-        if pa.types.is_dictionary(block.type):
-            block = block.dictionary_decode()
-        if pa.types.is_string_view(block.type):
-            block = block.cast(pa.large_string())
         block = block.dictionary_encode()
         content = self._content(block.dictionary)
         self._fresh.append(content)
-        self._codes.append(block.indices.to_numpy(zero_copy_only=False))
+        self._codes.append(as_numpy(block.indices))
         self._rows += len(block)
         self._waiting += content.size
         if self._waiting > max(FOLD, 0 if self._known is None else self._known.size):
@@ -71,12 +68,10 @@ class IdColumn:
         if block.null_count:
             row = self._rows + block.is_null().index(True).as_py()
             raise DataError(f"{self.title} is missing in row {row} (from 0): drop the row or fill it")
-        kind = block.type.value_type if pa.types.is_dictionary(block.type) else block.type
-        if not (pa.types.is_integer(kind) or _is_text(kind)):
-            example = f" (such as {block[0].as_py()!r})" if len(block) else ""
+        if not (pa.types.is_integer(block.type) or _is_text(block.type)):
             raise DataError(
-                f"{self.title} is of type {kind}{example}: ids are strings or whole numbers, so convert the "
-                "column first"
+                f"{self.title} is of type {block.type} (such as {block[0].as_py()!r}): ids are strings or whole "
+                "numbers, so convert the column first"
             )
 
     def _content(self, dictionary: Any) -> I64 | Strings:
@@ -114,17 +109,19 @@ class ValueColumn:
         """The next block, an Arrow array of numbers."""
         import pyarrow as pa
 
+        if not len(block):
+            return
         if block.null_count:
             row = self._rows + block.is_null().index(True).as_py()
             raise DataError(f"{self.title} is missing in row {row} (from 0): drop the row or fill it")
         try:
             if _is_text(block.type) or pa.types.is_temporal(block.type):
                 raise TypeError
-            values = block.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values = as_numpy(block.cast(pa.float64()))
         except (TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            example = f" (such as {block[0].as_py()!r})" if len(block) else ""
             raise DataError(
-                f"{self.title} is of type {block.type}{example}: values are numbers, so convert it"
+                f"{self.title} is of type {block.type} (such as {block[0].as_py()!r}): values are numbers, so convert "
+                "the column first"
             ) from None
         with np.errstate(over="ignore"):
             short = values.astype(np.float32)
@@ -158,7 +155,7 @@ def _whole(text: Any) -> I64 | None:
         return None
     if not numbers.cast(text.type).equals(text):
         return None
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return as_numpy(numbers)
 
 
 def _written(content: I64 | Strings) -> Strings:
@@ -167,7 +164,8 @@ def _written(content: I64 | Strings) -> Strings:
 
     if isinstance(content, Strings):
         return content
-    out = typed(pa.array(content).cast(pa.large_string()), "id")
+    numbers = pa.Array.from_buffers(pa.int64(), content.size, [None, pa.py_buffer(content)])
+    out = typed(numbers.cast(pa.large_string()), "id")
     return out if isinstance(out, Strings) else concatenate([])
 
 

@@ -16,83 +16,16 @@ from dyads.errors import ConfigError, DataError
 
 DELIMITERS = ("\t", ";", "|", ",", "::", " ")
 SNIFFED = 200  # lines
-_WORDS = frozenset(
-    [
-        "user",
-        "u",
-        "visitor",
-        "customer",
-        "client",
-        "buyer",
-        "account",
-        "member",
-        "session",
-        "device",
-        "reader",
-        "viewer",
-        "listener",
-        "player",
-        "person",
-        "people",
-        "student",
-        "author",
-        "basket",
-        "order",
-        "cart",
-        "transaction",
-        "purchase",
-        "query",
-        "item",
-        "i",
-        "product",
-        "page",
-        "article",
-        "movie",
-        "film",
-        "song",
-        "track",
-        "artist",
-        "book",
-        "game",
-        "app",
-        "course",
-        "paper",
-        "document",
-        "doc",
-        "word",
-        "term",
-        "tag",
-        "category",
-        "url",
-        "sku",
-        "isbn",
-        "asin",
-        "key",
-        "name",
-        "id",
-        "ids",
-        "uid",
-        "iid",
-        "index",
-        "idx",
-        "no",
-        "number",
-        "code",
-        "title",
-        "rating",
-        "score",
-        "value",
-        "count",
-        "counts",
-        "quantity",
-        "amount",
-        "weight",
-        "stars",
-        "time",
-        "timestamp",
-        "date",
-    ]
-)
+_COLUMNS = """
+user u visitor customer client buyer account member session device reader viewer listener player person people student
+author basket order cart transaction purchase query item i product page article movie film song track artist book game
+app course paper document doc word term tag category url sku isbn asin key name id ids uid iid index idx no number
+code title rating score value count counts quantity amount weight stars time timestamp date shopper household patient
+donor owner employee recipe ingredient venue place location restaurant hotel job skill gene drug disease friend
+follower followee source target src dst node feature plays clicks views visits purchases ratings products items users
+pages movies songs books
+"""
+_WORDS = frozenset(_COLUMNS.split())  # of which the names of columns are made
 
 
 class Layout(NamedTuple):
@@ -164,6 +97,9 @@ def sniffed(lines: list[str]) -> str | None:
 
 def places(where: str, names: list[str], wanted: Wanted, header: bool = True) -> Places:
     """The numbers of the wanted columns; a ConfigError that lists the columns where one is not there."""
+    if len(names) < 2:
+        have = f"one column ({names[0]!r})" if names else "no columns"
+        raise DataError(f"{where} has {have}, and pairs need two: give one of users and one of items")
     found = [None if one is None else _place(where, names, key, one, header) for key, one in wanted._asdict().items()]
     for key, other in (("user", "item"), ("user", "value"), ("item", "value")):
         a, b = found[Wanted._fields.index(key)], found[Wanted._fields.index(other)]

@@ -7,6 +7,7 @@ import io
 import math
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import IO
 
 import numpy as np
@@ -37,15 +38,22 @@ def culprit(path: str, how: Layout, at: Places, counts: bool) -> DataError | Non
 
 def _records(file: IO[bytes], how: Layout) -> Iterator[tuple[int, list[str] | str]]:
     """The number and the cells of every line that is not empty, or what is wrong with its quotes."""
-    lines = iter(io.TextIOWrapper(file, encoding=_BYTES, newline=""))
-    start = next(lines, "").removeprefix(BOM.decode(_BYTES))
-    lines = _chain(start, lines)
-    if not how.quoted:
-        for line, text in enumerate(lines, 1):
-            if text.strip("\r\n"):
-                yield line, text.rstrip("\r\n").split(how.delimiter)
-        return
-    reader, line = csv.reader(lines, delimiter=how.delimiter, strict=True), 1
+    text = io.TextIOWrapper(file, encoding=_BYTES, newline="")
+    try:
+        start = next(text, "").removeprefix(BOM.decode(_BYTES))
+        yield from (_quoted if how.quoted else _plain)(chain([start], text), how.delimiter)
+    finally:
+        text.detach()  # who opened the file closes it
+
+
+def _plain(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    for line, text in enumerate(lines, 1):
+        if text.strip("\r\n"):
+            yield line, text.rstrip("\r\n").split(delimiter)
+
+
+def _quoted(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
+    reader, line = csv.reader(lines, delimiter=delimiter, strict=True), 1
     while True:
         try:
             cells = next(reader)
@@ -59,13 +67,10 @@ def _records(file: IO[bytes], how: Layout) -> Iterator[tuple[int, list[str] | st
         line = reader.line_num + 1
 
 
-def _chain(start: str, rest: Iterator[str]) -> Iterator[str]:
-    yield start
-    yield from rest
-
-
 def _quote_problem(error: str) -> str:
-    if "end of data" in error or "field limit" in error:
+    if "field limit" in error:
+        return f'a cell has more than {csv.field_size_limit()} characters: close its quote ("), or shorten it'
+    if "end of data" in error:
         return 'a quote (") that opens in it is never closed: close it, or double it where it belongs to the text'
     return f'its quotes (") cannot be read ({error}): double a quote that belongs to the text'
 

@@ -111,11 +111,12 @@ class Tap(io.RawIOBase):
 
     def _replaced(self, block: bytes) -> bytes:
         """The block with the long delimiter in one byte; what may be the start of another one waits."""
+        block = block.replace(self._long, SHORT)
         for keep in range(len(self._long) - 1, 0, -1):
             if block.endswith(self._long[:keep]):
-                block, self._rest = block[:-keep], block[-keep:]
-                break
-        return block.replace(self._long, SHORT)
+                self._rest = block[-keep:]
+                return block[:-keep]
+        return block
 
     def _count(self, block: bytes) -> None:
         """A line is counted where it starts and is not empty."""

@@ -31,11 +31,17 @@ def table(path: str, head: Head, wanted: Wanted, said: tuple[str | None, bool | 
     try:
         found, multiline = _read(path, how, where, counts)
     except (DataError, pa.ArrowInvalid) as error:
-        raise culprit(path, how, where, counts) or DataError(f"{path} cannot be read as text: {error}") from None
+        raise culprit(path, how, where, counts) or _unread(path, str(error)) from None
     wrong = culprit(path, how, where, counts) if multiline else None
     if wrong is not None:
         raise wrong
     return found
+
+
+def _unread(path: str, why: str) -> DataError:
+    if "straddling" in why:
+        return DataError(f"{path} has a line of more than {BLOCK} bytes: leave out the columns that are not needed")
+    return DataError(f"{path} cannot be read as text ({why}): write it again, as UTF-8 with one pair a line")
 
 
 def _read(path: str, how: Layout, at: Places, counts: bool) -> tuple[Numbered, bool]:
