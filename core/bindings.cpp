@@ -13,6 +13,7 @@ void bind_sbmf(nb::module_& m);
 void bind_team(nb::module_& m);
 void bind_topn(nb::module_& m);
 void bind_words(nb::module_& m);
+void bind_yard(nb::module_& m);
 
 }  // namespace dyads
 
@@ -28,4 +29,5 @@ NB_MODULE(DYADS_MODULE, m) {
     dyads::bind_team(m);
     dyads::bind_topn(m);
     dyads::bind_words(m);
+    dyads::bind_yard(m);
 }

@@ -91,11 +91,11 @@ class BlockSolver {
                 inverse[first + l] = Item(1);
                 continue;
             }
-            const V scale = V{} + Item(1) / formula::Number<Item>::root(lane(row[l], l));
+            const V scale = formula::all<V>(Item(1) / formula::Number<Item>::root(lane(row[l], l)));
             row[l] = row[l] * scale;
             inverse[first + l] = lane(scale, 0);
 #pragma GCC unroll 16
-            for (int r = l - 1; r >= 0; r--) row[r] = mul_add(V{} - lane(row[l], r), row[l], row[r]);
+            for (int r = l - 1; r >= 0; r--) row[r] = mul_add(-formula::all<V>(lane(row[l], r)), row[l], row[r]);
         }
 #pragma GCC unroll 16
         for (int r = 0; r < W; r++) store(corner + r * stride, row[r]);
@@ -112,7 +112,8 @@ class BlockSolver {
             if (first + l >= n) continue;
             row[l] = row[l] * inverse[first + l];
 #pragma GCC unroll 16
-            for (int r = 0; r < l; r++) row[r] = mul_add(V{} - rows[l * stride + first + r], row[l], row[r]);
+            for (int r = 0; r < l; r++)
+                row[r] = mul_add(-formula::all<V>(rows[l * stride + first + r]), row[l], row[r]);
         }
 #pragma GCC unroll 16
         for (int r = 0; r < W; r++) store(rows + r * stride + k, row[r]);
@@ -138,7 +139,7 @@ class BlockSolver {
 #pragma GCC unroll 16
         for (int l = 0; l < W; l++) {
             const Item now = first + l == 0 ? Item(0) : lane(rest, l) * inverse[first + l];
-            rest = mul_add(V{} - now, column[l], rest);
+            rest = mul_add(-formula::all<V>(now), column[l], rest);
             x[first + l] = now;
         }
     }

@@ -44,7 +44,7 @@ inline void block(const Panels<Item>& panels, Item* c, int64_t stride) {
         for (int v = 0; v < across; v++) column[v] = load<V>(b + v * W);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
-            const V row = V{} + (subtract ? -a[r] : a[r]);
+            const V row = subtract ? -formula::all<V>(a[r]) : formula::all<V>(a[r]);
 #pragma GCC unroll 3
             for (int v = 0; v < across; v++) sum[r][v] = mul_add(row, column[v], sum[r][v]);
         }

@@ -101,8 +101,13 @@ struct Half {
             tile[i].load(memory + room[i], rows.row(row[i]), other, offset, read(row[i], work));
             tile[i].prepare(prior, noise(row[i], work));
         }
-        for (int64_t s = first; s < slots(); s++)
-            for (int64_t i = 0; i < n; i++) tile[i].pass(s);
+        for (int64_t s = first; s < slots(); s += 2)
+            for (int64_t i = 0; i < n; i++) {
+                if (s + 1 < slots())
+                    tile[i].template pass<2>(s);
+                else
+                    tile[i].template pass<1>(s);
+            }
         for (int64_t i = 0; i < n; i++) {
             tile[i].add_errors(sums.error, sums.error2);
             write(row[i], tile[i].x());

@@ -1,9 +1,10 @@
 // tile.hpp: the coordinate chain of a row over the tile of its neighbours' factors, linear in K.
 //
 // The tile holds coordinate s of all n neighbours as one contiguous column; column 0 is of ones, for the row's own
-// bias. A pass over column s takes the sum of the residuals against it and, on the way, adds what the move of the
-// coordinate before it did to the residuals. Columns are an odd number of vectors apart, for at powers of two all of
-// them would fall into the same cache sets.
+// bias. A pass over two columns takes the sums of the residuals against them and, on the way, adds what the moves of
+// the two coordinates before did to the residuals: two at a time halve the reading and writing of residuals and the
+// waiting for sums. Columns are an odd number of vectors apart, for at powers of two all would fall into the same cache
+// sets.
 #pragma once
 #include "formula/chain.hpp"
 #include "side.hpp"
@@ -42,7 +43,7 @@ class Tile {
         std::fill_n(part, slots_ * pieces, Item(0));
         for (int64_t b = 0; b < n_; b += W) gather(row, b, other, offset, part);
         take_squares(part, row.n);
-        move_ = Item(0);
+        move_[0] = move_[1] = Item(0);
         moved_ = columns_;
     }
 
@@ -56,29 +57,31 @@ class Tile {
         }
     }
 
-    // Moves coordinate s.
+    // Moves `count` coordinates, one or two, from s on. The second takes its sum from the same residuals as the first;
+    // what the first one's move does to it is the product of their columns.
+    template <int count>
     void pass(int64_t s) {
-        const Item* column = columns_ + s * step_;
-        const V move = V{} + move_;
-        V sums[4] = {};
+        const Item* const column = columns_ + s * step_;
+        const V move[2] = {formula::all<V>(move_[0]), formula::all<V>(move_[1])};
+        V sums[2][3] = {};
         int64_t b = 0;
-        for (; b + 4 * W <= n_; b += 4 * W)
-#pragma GCC unroll 4
-            for (int p = 0; p < 4; p++) sums[p] = advance(move, column, b + p * W, sums[p]);
-        for (; b < n_; b += W) sums[0] = advance(move, column, b, sums[0]);
-        const Item h = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        const Item now = formula::moved<Item>({start_[s], weight_[s]}, x_[s], square_[s], h);
-        move_ = x_[s] - now;
-        x_[s] = now;
+        for (; b + 2 * W <= n_; b += 2 * W)
+#pragma GCC unroll 2
+            for (int p = 0; p < 2; p++) advance<count>(move, column, b + p * W, sums[p]);
+        for (; b < n_; b += W) advance<count>(move, column, b, sums[0]);
+        move_[0] = moved(s, sum(sums[0][0] + sums[1][0]));
+        move_[1] = Item(0);
+        if constexpr (count == 2)
+            move_[1] = moved(s + 1, mul_add(move_[0], sum(sums[0][2] + sums[1][2]), sum(sums[0][1] + sums[1][1])));
         moved_ = column;
     }
 
     // Adds Σ e and Σ e² of the residuals as they are now; lanes beyond the last neighbour hold zeros.
     void add_errors(double& error, double& error2) const {
-        const V move = V{} + move_;
+        const V move[2] = {formula::all<V>(move_[0]), formula::all<V>(move_[1])};
         V first{}, second{};
         for (int64_t b = 0; b < n_; b += W) {
-            const V e = mul_add(move, at(moved_ + b), at(residual_ + b));
+            const V e = residual(move, b);
             first += e;
             second = mul_add(e, e, second);
         }
@@ -92,10 +95,27 @@ class Tile {
     static V at(const Item* from) { return dyads::load<V>(from); }
     static int64_t column(int64_t n) { return (padded<V>(n) / W | 1) * W; }
 
-    V advance(V move, const Item* column, int64_t b, V total) {
-        const V e = mul_add(move, at(moved_ + b), at(residual_ + b));
+    V residual(const V (&move)[2], int64_t b) const {
+        return mul_add(move[1], at(moved_ + step_ + b), mul_add(move[0], at(moved_ + b), at(residual_ + b)));
+    }
+
+    template <int count>
+    void advance(const V (&move)[2], const Item* column, int64_t b, V (&sums)[3]) {
+        const V e = residual(move, b), first = at(column + b);
         store(residual_ + b, e);
-        return mul_add(e, at(column + b), total);
+        sums[0] = mul_add(e, first, sums[0]);
+        if constexpr (count == 2) {
+            const V second = at(column + step_ + b);
+            sums[1] = mul_add(e, second, sums[1]);
+            sums[2] = mul_add(first, second, sums[2]);
+        }
+    }
+
+    // Moves a coordinate with the sum h; gives back by how much.
+    Item moved(int64_t s, Item h) {
+        const Item now = formula::moved<Item>({start_[s], weight_[s]}, x_[s], square_[s], h), move = x_[s] - now;
+        x_[s] = now;
+        return move;
     }
 
     // Neighbours b .. b + W - 1: their columns, their residuals, and their part of the squares.
@@ -118,7 +138,7 @@ class Tile {
             for (int q = 0; q < quad; q++) {
                 store(columns_ + (s + q) * step_ + b, part[q]);
                 V& into = q % 2 == 0 ? e : more;
-                into = mul_add(part[q], V{} - x_[s + q], into);
+                into = mul_add(-formula::all<V>(x_[s + q]), part[q], into);
             }
         }
         store(residual_ + b, e + more);
@@ -147,8 +167,8 @@ class Tile {
 
     int64_t n_, step_, slots_;
     Item *columns_, *residual_, *x_, *square_, *start_, *weight_;
-    Item move_;
-    const Item* moved_;  // the column whose coordinate moved last
+    Item move_[2];       // of the coordinates that moved last
+    const Item* moved_;  // their columns; behind the last one stand the residuals, and then the second move is 0
 };
 
 }  // namespace dyads

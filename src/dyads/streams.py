@@ -22,6 +22,7 @@ from dyads.errors import ConfigError
 from dyads.pairs import F64, I64, U32
 
 LANES, GROUP = 16, 64
+ROWS_AT_ONCE = 4096  # so that what a draw takes on its way is small beside what it gives
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -122,6 +123,15 @@ def exponential(at: At, site: int, rows: Any, n: int) -> F64:
 
 def normal(at: At, site: int, rows: Any, n: int) -> F64:
     """n standard normals for each row, by Box and Muller."""
+    rows = np.asarray(rows, dtype=np.int64)
+    out: F64 = np.empty((len(rows), n))
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        some = slice(first, first + ROWS_AT_ONCE)
+        out[some] = _normal(at, site, rows[some], n)
+    return out
+
+
+def _normal(at: At, site: int, rows: I64, n: int) -> F64:
     w = _outputs(at, site, rows, _blocks(n))
     first, second = np.sqrt(-2.0 * np.log(_unit(w[0]))), np.sqrt(-2.0 * np.log(_unit(w[2])))
     alpha, beta = 2.0 * np.pi * _unit(w[1]), 2.0 * np.pi * _unit(w[3])
