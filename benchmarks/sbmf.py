@@ -1,7 +1,8 @@
 """A sweep of SBMF on MovieLens 1M, beside the yardsticks of this machine and the samplers of others.
 
-A sweep is both sides with their noise. Counted of it, per rating, side and coordinate: 4 multiply-adds of 2 operations
-(residual and square as a row is gathered, residual and sum in its pass), and 4 bytes of the row that is gathered.
+A sweep is one tick of a fit: hyper-parameters, both sides, their noise. Counted of it, per rating, side and coordinate:
+4 multiply-adds of 2 operations (residual and square as a row is gathered, residual and sum in its pass), and 4 bytes of
+the row that is gathered.
 
     DYADS_DATA=... python benchmarks/sbmf.py [K ...]
 
@@ -25,34 +26,23 @@ from ml1m import training
 from scipy import sparse
 from yardsticks import best, fma_peak, gather, gram_share, stream
 
-from dyads.engines.local import shard_cuts
+from dyads import SBMF
+from dyads.engines.local import Local
 from dyads.kernels import native
-from dyads.kernels.shapes import SbmfRows, SbmfShared
 from dyads.pairs import Pairs
-from dyads.streams import At, Site
+from dyads.streams import At
 
 PEER_SWEEPS, PEER_LIMIT = 4, 100  # no peer beyond this K: its sweep takes seconds
 
 
 def sweeps(pairs: Pairs, n_factors: int, threads: int) -> Callable[[], None]:
-    """A call that does one sweep, from small random factors."""
-    random, sides = np.random.default_rng(3), (pairs.by_user, pairs.by_item)
-    rows = [
-        SbmfRows(random.normal(0, 0.1, (csr.n_rows, n_factors)).astype(np.float32), np.zeros(csr.n_rows, np.float32))
-        for csr in sides
-    ]
-    cuts, prior, tick = (
-        [shard_cuts(csr.ptr) for csr in sides],
-        (np.zeros(n_factors + 1), np.full(n_factors + 1, 5.0)),
-        0,
-    )
+    """A call that does one sweep of a fit, hyper-parameters and all."""
+    model, engine = SBMF(n_factors=n_factors), Local(threads)
+    state = model.init(pairs, engine, At(5, 0, 0))
 
     def sweep() -> None:
-        nonlocal tick
-        tick += 1
-        for side, site in enumerate((Site.SBMF_USER, Site.SBMF_ITEM)):
-            shared = SbmfShared(rows[1 - side], 3.58, 1.4, *prior, site, True, True)
-            native.sbmf(sides[side], cuts[side], rows[side], shared, At(5, 0, tick), threads)
+        nonlocal state
+        state = model.step(state, engine, At(5, 0, state.tick), 1)
 
     sweep()
     return sweep
