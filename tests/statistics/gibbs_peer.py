@@ -13,6 +13,9 @@ from scipy import sparse
 from dyads.pairs import Pairs
 
 BURN_IN, N_DRAWS = 50, 100
+# Its precisions are Gamma(1/2, 1/2) where those of the paper behind SBMF are Gamma(1, 1). With many factors that shows:
+# on ML-1M at K = 50 the paper's priors cost 0.3 % in RMSE, whoever draws.
+PEER_PRIORS = {"prior_shape": 0.5, "prior_rate": 0.5, "prior_noise_shape": 0.5, "prior_noise_rate": 0.5}
 
 
 # One row per rating, a one in the column of its user and one in that of its item.
