@@ -3,10 +3,11 @@
     DYADS_DATA=FOLDER python benchmarks/sbmf_accuracy.py [--factors 50] [--seeds 5]
 
 FOLDER holds ml-1m.zip. Ratings are split 90:10, both samplers keep 100 draws after 50 sweeps, and both have priors of
-their own for users and for items. Precisions are Gamma(1, 1) in the paper behind SBMF and Gamma(1/2, 1/2) in myFM, which
-shows at many factors; so SBMF runs under both. Printed for every split: the errors under the paper's priors and under
-myFM's, the error of myFM, the ratio of the last two, the share of held-out ratings in SBMF's 90 % intervals under the
-same priors, and seconds of both fits.
+their own for users and for items. Precisions are Gamma(1, 1) in the paper behind SBMF and Gamma(1/2, 1/2) in myFM,
+which shows at many factors; so SBMF runs under both.
+
+Printed for every split: the errors under the paper's priors and under myFM's, the error of myFM, the ratio of the last
+two, the share of held-out ratings in SBMF's 90 % intervals under the same priors, and seconds of both fits.
 """
 
 from __future__ import annotations
