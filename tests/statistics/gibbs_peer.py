@@ -14,7 +14,7 @@ from dyads.pairs import Pairs
 
 BURN_IN, N_DRAWS = 50, 100
 # Its precisions are Gamma(1/2, 1/2) where those of the paper behind SBMF are Gamma(1, 1). With many factors that shows:
-# on ML-1M at K = 50 the paper's priors cost 0.3 % in RMSE, whoever draws.
+# on ML-1M at K = 50 the RMSE of SBMF is 0.3 % higher under the paper's.
 PEER_PRIORS = {"prior_shape": 0.5, "prior_rate": 0.5, "prior_noise_shape": 0.5, "prior_noise_rate": 0.5}
 
 
