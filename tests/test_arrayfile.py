@@ -253,6 +253,16 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
         arrayfile.write(tmp_path / "flat" / "file", "model", {}, {})
 
 
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(ModelFileError, match="pipe is a device, pipe or socket"):
+            arrayfile.write(tmp_path / name, "model", {}, {})
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_arrays_of_the_old_file_stay_when_it_is_replaced(tmp_path):
     path = tmp_path / "file"
     arrayfile.write(path, "model", {}, {"x": np.ones(1000)})

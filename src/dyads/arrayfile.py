@@ -71,6 +71,7 @@ def read(path: str | os.PathLike[str], kind: str, verify: bool | None = None) ->
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when the block ends well, and leaves no trace when it does not."""
     final = Path(os.path.realpath(path))
+    refuse_special(final)
     beside = final.with_name(f".{final.name}.{secrets.token_hex(8)}{STALE}")
     with writing(path):
         try:
@@ -84,6 +85,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 beside.unlink(missing_ok=True)
             raise
         fsync_folder(final.parent)
+
+
+def refuse_special(path: str | os.PathLike[str]) -> None:
+    """A ModelFileError for a device, pipe or socket: a rename would put an ordinary file in its place."""
+    found = Path(path)
+    if found.exists() and not (found.is_file() or found.is_dir()):
+        raise ModelFileError(f"{os.fspath(path)} is a device, pipe or socket, which a file would replace: name a file")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ MISTAKES = [
     ("fit {log} -o nowhere/m.dyads", "nowhere is no folder"),
     ("fit {log} -o .", "--output . is a folder"),
     ("fit {log} -o {log}", "is what is read from"),
+    ("fit {log} -o /dev/null", "/dev/null is a device, pipe or socket"),
     ("fit {log} -o m.dyads --model als", "model 'als' is unknown: it is one of popularity, bpr, sbmf"),
     ("fit {log} -o m.dyads --user shop", "'shop'"),
     ("fit {log} -o m.dyads --user 7", "7"),

@@ -37,6 +37,10 @@ def check_folder(path: str, *inputs: str | None) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         raise ConfigError(f"--output {path} is a folder: give the name of a file")
+    if os.path.exists(path):
+        from dyads.arrayfile import refuse_special
+
+        refuse_special(path)
     if not os.path.isdir(folder):
         raise ConfigError(f"--output {path} cannot be written, for {folder} is no folder: make it first")
     if not os.access(folder, os.W_OK):
