@@ -17,6 +17,7 @@ from dyads.state import Placed, State
 from dyads.streams import At
 
 SHARDS = 64  # at most so many; enough to balance 16 threads, few enough that their sums cost nothing
+MOST_THREADS = 1 << 16  # more than any machine has cores; the kernels take 32 bits
 SHARD_COST = 4096  # rows + entries that are worth a shard of their own
 
 
@@ -32,14 +33,14 @@ def thread_count(n_jobs: int | None) -> int:
     """None: `DYADS_THREADS`, else every core; -1 also means every core, as in scikit-learn."""
     if n_jobs is None and os.environ.get("DYADS_THREADS"):
         text = os.environ["DYADS_THREADS"]
-        if not text.isdigit() or int(text) == 0:
+        if not text.isdecimal() or int(text) == 0:
             raise ConfigError(f"DYADS_THREADS={text!r} is not a number of threads; set it to 1 or more, or unset it")
-        return int(text)
+        return min(int(text), MOST_THREADS)
     if n_jobs is None or n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs < 1:
         raise ConfigError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or None for all cores")
-    return n_jobs
+    return min(int(n_jobs), MOST_THREADS)
 
 
 def add(a: Any, b: Any) -> Any:
