@@ -169,6 +169,26 @@ def test_what_is_no_matrix_of_real_numbers_is_refused(matrix, said):
         Pairs.from_matrix(matrix)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"indices": [0, 5, 1]}, "the index 5 where there are 2"),
+        ({"indices": [0, -3, 1]}, "the index -3 where there are 2"),
+        ({"indptr": [0, 9, 3]}, "row starts that do not fit"),
+        ({"indptr": [0, 2, 7]}, "row starts that do not fit"),
+        ({"indptr": [1, 2, 3]}, "row starts that do not fit"),
+        ({"data": np.ones(1)}, "row starts that do not fit"),
+    ],
+)
+def test_index_arrays_that_point_outside_a_matrix_are_refused(form, broken, said):
+    matrix = sparse.csr_array(np.array([[1, 1], [0, 1]])).asformat(form)
+    for name, values in broken.items():
+        setattr(matrix, name, np.asarray(values))
+    with pytest.raises(DataError, match=f"the sparse matrix is damaged, with {said}"):
+        Pairs.from_matrix(matrix)
+
+
 def test_objects_in_a_matrix_are_numbers_or_refused():
     assert list(Pairs.from_matrix(np.array([[0, 2.5]], dtype=object))) == [(0, 1, 2.5)]
     with pytest.raises(NotNumbersError, match=r"no number .*'a'"):

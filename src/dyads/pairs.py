@@ -200,6 +200,7 @@ def _as_csr(matrix: Any) -> Any:
             raise DataError(f"a matrix has two dimensions, not the shape {matrix.shape}")
         if matrix.dtype.kind == "c":
             raise DataError(f"the matrix is of type {matrix.dtype}; Complex data not supported: give real numbers")
+        _check_indices(matrix)
         if matrix.dtype.kind in "iu" and not getattr(matrix, "has_canonical_format", True):
             matrix = matrix.astype(np.int64)  # for sums of cells that come again would wrap in 8 bits
         given = sparse.csr_array(matrix)
@@ -213,8 +214,32 @@ def _as_csr(matrix: Any) -> Any:
     return given
 
 
+def _check_indices(matrix: Any) -> None:
+    """Refuse a compressed matrix whose index arrays point outside it, for compiled code would follow them."""
+    if matrix.format not in ("csr", "csc"):
+        return
+    width = matrix.shape[matrix.format == "csr"]
+    ptr, idx = matrix.indptr, matrix.indices
+    whole = len(ptr) == matrix.shape[matrix.format == "csc"] + 1 and ptr[0] == 0 and ptr[-1] <= len(idx)
+    whole = whole and len(idx) == len(matrix.data) and not (np.diff(ptr) < 0).any()
+    bad = idx[(idx < 0) | (idx >= width)]
+    if not whole or bad.size:
+        what = f"the index {bad[0]} where there are {width}" if bad.size else "row starts that do not fit its entries"
+        raise DataError(f"the sparse matrix is damaged, with {what}: build it anew, such as by its tocoo().tocsr()")
+
+
 def _dense(matrix: Any) -> Any:
-    array = np.asarray(matrix)
+    if not hasattr(matrix, "__array__") and not isinstance(matrix, (list, tuple)):
+        path = "the path of a file" if isinstance(matrix, (str, bytes)) else f"a {type(matrix).__name__}"
+        raise DataError(f"{path} is no matrix: give dyads.read(...), a sparse matrix or an array of two dimensions")
+    if np.ma.isMaskedArray(matrix) and np.ma.getmaskarray(matrix).any():
+        raise DataError(
+            "the array has masked cells, which may be zeros or unknown: give matrix.filled(0) or a sparse one"
+        )
+    try:
+        array = np.asarray(matrix)
+    except ValueError as error:
+        raise DataError(f"the rows are no matrix ({error}): make them of one length") from None
     if array.dtype.kind == "c":
         raise DataError(f"the matrix is of type {array.dtype}; Complex data not supported: give real numbers")
     if array.ndim != 2:
