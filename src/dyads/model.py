@@ -146,7 +146,8 @@ class Model:
 
         `user_items`: the users' pairs; a matrix holds one row per asked user, Pairs or a mapping are looked up by id,
         None takes the pairs of the fit. With `recalculate_user` users are placed by them, so they may be new.
-        `rank_by`: "answer" or "mean". `return_std` adds the standard deviation of each answer.
+        `rank_by`: "answer", or "mean" of the latent value (the answer where a model has none, as Popularity).
+        `return_std` adds the standard deviation of each answer.
         """
         question = verbs.Question(N, filter_already_liked_items, filter_items, items, rank_by, return_std)
         return verbs.recommend(self, userid, user_items, recalculate_user, question)

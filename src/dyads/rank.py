@@ -29,8 +29,10 @@ def recommend(
 ) -> tuple[I64, F64]:
     """The best `n` items of each row: item numbers and what they are ranked by.
 
-    `exclude` holds one row of item numbers for each row of `users`; `items` restricts the candidates.
+    `exclude` holds one row of item numbers for each row of `users`; `items` restricts the candidates. Where the
+    posterior has no columns every latent value is the same, and `by="mean"` is the answer too.
     """
+    by = by if posterior.item.shape[2] else "answer"
     candidates = None if items is None else np.unique(items)
     ask = question(posterior, users, by)
     if ask is None:

@@ -36,6 +36,15 @@ def test_every_user_old_or_new_is_given_the_most_taken():
     np.testing.assert_array_equal(new[1], model.predict_pairs([(0, item) for item in due[1:]]))
 
 
+def test_the_mean_ranks_as_the_answer_does():
+    X = np.array([[1, 0, 0, 1], [1, 1, 0, 1], [0, 0, 0, 1]])
+    model = Popularity().fit(X)
+    for given in ({}, {"user_items": X[:1], "recalculate_user": True}):
+        by_answer, by_mean = (model.recommend([0], **given, N=4, rank_by=by) for by in ("answer", "mean"))
+        assert by_mean[0].tolist() == by_answer[0].tolist() == [[1, 2, -1, -1]]
+        assert by_mean[1].tolist() == by_answer[1].tolist()
+
+
 def test_ones_are_counted_once_with_a_threshold():
     ones = fitted(data=COUNTS, binarize=0.0)
     np.testing.assert_array_equal(ones.posterior_.item_alpha, 1.0 + (COUNTS > 0).sum(axis=0)[None])
