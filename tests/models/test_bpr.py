@@ -222,6 +222,14 @@ def test_a_fit_is_a_hundred_passes_and_a_later_one_twenty():
     assert (BPR(n_entries=1000, minibatch=300).plan(pairs, None).ticks, plan.tol) == (4, 1e-3)
 
 
+def test_a_minibatch_is_no_longer_than_the_fit():
+    pairs = Pairs.from_matrix(np.eye(5))
+    for asked, held in (({"n_entries": 100}, 100), ({}, 500), ({"n_entries": 10**13}, 10**12)):
+        model = BPR(minibatch=10**12, **asked)
+        assert model.init(pairs, Local(1), At(0, 0, 0)).small.minibatch == held
+        assert model.plan(pairs, None).ticks == max(1, asked.get("n_entries", 500) // held)
+
+
 def test_a_fit_ends_when_it_gains_no_more():
     ones, _ = some_ones(3)
     model = BPR(n_factors=2, random_state=0, tol=0.05).fit(ones, show_progress=False)

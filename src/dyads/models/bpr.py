@@ -83,14 +83,18 @@ class BPR(Model):
     def plan(self, pairs: Pairs, previous: tuple[Bare, ...] | None) -> Plan:
         passes = MORE_PASSES if previous else PASSES
         minibatch = previous[0].small.minibatch if previous else self._minibatch(pairs)
-        entries = self.n_entries if self.n_entries is not None else passes * pairs.n_pairs
-        ticks = -(-entries // minibatch)
+        ticks = -(-self._entries(pairs, passes) // minibatch)
         chunk = max(CHUNK, ROW_TRIPLES * (len(pairs.users) + len(pairs.items))) // minibatch
         return Plan(ticks, mark=max(1, -(-pairs.n_pairs // minibatch)), chunk=max(1, chunk), tol=self.tol)
 
+    def _entries(self, pairs: Pairs, passes: int) -> int:
+        return passes * pairs.n_pairs if self.n_entries is None else self.n_entries
+
     def _minibatch(self, pairs: Pairs) -> int:
-        """1024, but few enough that a minibatch is a small part of the ones."""
-        return self.minibatch or int(np.clip(pairs.n_pairs // 64, 1, 1024))
+        """1024, but few enough that a minibatch is a small part of the ones; never more than the whole fit."""
+        if self.minibatch is None:
+            return int(np.clip(pairs.n_pairs // 64, 1, 1024))
+        return min(self.minibatch, self._entries(pairs, PASSES))
 
     def init(self, pairs: Pairs, engine: Any, at: At, previous: Bare | None = None) -> State:
         if previous is not None and previous.user.factors.shape[1] != self.n_factors:
