@@ -6,6 +6,8 @@ from scipy import stats
 
 import dyads
 from dyads.engines.local import Local
+from dyads.errors import ConfigError
+from dyads.kernels.shapes import SbmfRows
 from dyads.models.sbmf import SBMF
 from dyads.pairs import Csr, Pairs, csr
 from dyads.state import arrays_equal
@@ -91,6 +93,16 @@ def test_answers_are_clipped_on_request(clip, low, high):
     value = free.predict_pairs(cells)
     assert value.min() < low or value.max() > high
     np.testing.assert_array_equal(bound.predict_pairs(cells), np.clip(value, low, high))
+
+
+def test_ratings_that_outgrow_32_bits_are_said():
+    X = 1e38 * np.random.default_rng(0).integers(1, 4, (6, 5))
+    state = SBMF(n_factors=2)
+    engine = Local(1)
+    begun = state.init(Pairs.from_matrix(X), engine, At(0, 0, 0))
+    damaged = begun._replace(user=begun.user._replace(arrays=SbmfRows(*(a * np.nan for a in begun.user.arrays))))
+    with pytest.raises(ConfigError, match=r"SBMF left the numbers of 32 bits in sweep 1, on ratings from 1e\+38 to 3e"):
+        state.step(damaged, engine, At(0, 0, 0), 1)
 
 
 def test_without_biases_none_are_learned():

@@ -191,6 +191,11 @@ class SBMF(Model):
         user, sums = engine.each("sbmf", state.user, self._shared(state, "user"), at)  # lines 22-33
         state = state._replace(user=user, small=_with_sums(state.small, "user", sums))
         item, sums = engine.each("sbmf", state.item, self._shared(state, "item"), at)  # lines 34-46
+        if not np.isfinite(sums.error2):
+            raise ConfigError(
+                f"SBMF left the numbers of 32 bits in sweep {state.tick + 1}, on ratings from {small.lowest:g} to "
+                f"{small.highest:g}: bring them nearer to 0, or lower the prior precisions"
+            )
         return state._replace(item=item, small=_with_sums(state.small, "item", sums), tick=state.tick + 1)
 
     def objective(self, state: State, engine: Any, at: At) -> Objective | None:
