@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from dyads.model import Model
 
 
+MOST_PADDED = 1_000_000  # answers for one row, where fewer can be given
+
+
 class UnknownIdWarning(UserWarning):
     """Ids of a history that the model does not know were left out."""
 
@@ -90,7 +93,7 @@ def histories(model: Model, given: Any, asked: list[Any] | None, side: str = "us
     other = model.items_ if side == "user" else model.users_
     if isinstance(given, Pairs):
         block = _from_pairs(given, other, asked, side)
-    elif isinstance(given, Mapping):
+    elif isinstance(given, Mapping) and not sparse.issparse(given):  # scipy's DOK is a dict
         block = _from_mapping(given, other, list(given) if asked is None else asked, side)
     else:
         block = _from_matrix(model, given, len(other), None if asked is None else len(asked), side)
@@ -225,8 +228,10 @@ def pair_numbers(model: Model, pairs: Any) -> tuple[I64, I64]:
         items = _numbers(model.items_, pairs.items, pairs.columns().astype(np.int64), "item")
         return users, items
     refuse_frame(pairs)
-    if not hasattr(pairs, "__iter__") or isinstance(pairs, (str, bytes)):
-        raise DataError(f"{pairs!r} holds no pairs: give a list of (user, item), an array of two columns, or Pairs")
+    flat = isinstance(pairs, np.ndarray) and pairs.ndim == 0
+    if flat or not hasattr(pairs, "__iter__") or isinstance(pairs, (str, bytes)) or sparse.issparse(pairs):
+        told = f"a {type(pairs).__name__}" if sparse.issparse(pairs) else repr(pairs)
+        raise DataError(f"{told} is no list of pairs: give a list of (user, item), an array of two columns, or Pairs")
     listed = pairs.tolist() if hasattr(pairs, "tolist") else list(pairs)
     for place, pair in enumerate(listed):
         if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
@@ -247,8 +252,10 @@ def _numbers(own: Vocabulary, theirs: Vocabulary, used: I64, side: str) -> I64:
     return found
 
 
-def check_n(N: Any) -> int:
-    """The number of answers asked for."""
+def check_n(N: Any, there: int) -> int:
+    """The number of answers asked for, of so many that there are."""
     if isinstance(N, bool) or not isinstance(N, (int, np.integer)) or N < 1:
         raise ConfigError(f"N={N!r} is no number of answers: give a whole number of at least 1")
+    if max(there, MOST_PADDED) < N:
+        raise ConfigError(f"N={N!r} asks for more than the {there} that there are: give at most {there}")
     return int(N)

@@ -33,7 +33,7 @@ class Question(NamedTuple):
 
 def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, question: Question) -> tuple[Any, ...]:
     """Ids and scores for one user or several."""
-    n = border.check_n(question.n)
+    n = border.check_n(question.n, len(model.items_))
     if question.rank_by not in RANKS:
         raise ConfigError(f"rank_by={question.rank_by!r} is unknown: give one of {', '.join(map(repr, RANKS))}")
     asked = border.as_list(userid, "user")
@@ -115,8 +115,8 @@ def asked_rows(model: Model, ids: Any, given: Any, recalculate: bool, which: str
 
 def similar(model: Model, ids: Any, rows: F64, N: int, limits: tuple[Any, Any], which: str) -> tuple[Any, F64]:
     """The rows of one side nearest to the asked ones by cosine."""
-    n = border.check_n(N)
     own, learned = (model.users_, model.user_factors_) if which == "user" else (model.items_, model.item_factors_)
+    n = border.check_n(N, len(own))
     if learned.shape[1] == 0:
         raise ConfigError(
             f"{type(model).__name__} has no factors here, so nothing is near: use a model with n_factors > 0"

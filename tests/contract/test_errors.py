@@ -85,10 +85,12 @@ def test_values_that_are_no_numbers_are_named_with_their_place(case, bad):
         (np.ones((2, 2)) * 1j, "of type complex128"),
         (np.array([["a", "b"]]), "of type <U1: give whole or decimal numbers"),
         (np.array([["a", None]]), "the matrix holds something that is no number"),
-        (None, "a matrix has two dimensions, not the shape ()"),
-        ("clicks.csv", "a matrix has two dimensions, not the shape ()"),
+        (None, "a NoneType is no matrix: give dyads.read(...), a sparse matrix or an array of two dimensions"),
+        ("clicks.csv", "the path of a file is no matrix: give dyads.read(...)"),
+        ([[1], [1, 0]], "the rows are no matrix"),
+        (np.ma.masked_equal(np.eye(2), 1), "the array has masked cells"),
     ],
-    ids=["1-D", "3-D", "complex", "strings", "objects", "None", "path"],
+    ids=["1-D", "3-D", "complex", "strings", "objects", "None", "path", "ragged", "masked"],
 )
 def test_what_is_no_matrix_is_refused(case, X, text):
     with said(DataError, text):
@@ -275,8 +277,10 @@ def test_rows_are_not_placed_by_nothing(model, which):
         ([("user 1", "ítem 1", 2.0)], "pair ('user 1', 'ítem 1', 2.0) at place 0 is not (user, item)"),
         ([3], "pair 3 at place 0 is not (user, item)"),
         (np.zeros((2, 3)), "pair [0.0, 0.0, 0.0] at place 0 is not (user, item)"),
-        (5, "5 holds no pairs: give a list of (user, item), an array of two columns, or Pairs"),
-        (None, "None holds no pairs"),
+        (np.array(5), "array(5) is no list of pairs"),
+        (sparse.csr_array(np.eye(2)), "a csr_array is no list of pairs"),
+        (5, "5 is no list of pairs: give a list of (user, item), an array of two columns, or Pairs"),
+        (None, "None is no list of pairs"),
         ([("user 1", None)], "item None at place 0 is missing"),
     ],
 )

@@ -256,6 +256,8 @@ def test_mean_ranks_by_the_mean_of_the_latent_value(model):
     ids, scores = model.recommend(user, N=N_ITEMS, filter_already_liked_items=False, rank_by="mean")
     posterior = model.posterior_
     latent = np.mean(posterior.offset + np.einsum("ck,cjk->jc", posterior.user[:, 3], posterior.item), axis=1)
+    if not posterior.item.shape[2]:  # then every latent value is the same
+        latent = model.predict_pairs([(user, item) for item in model.items_.ids()])
     numbers = model.items_.numbers(ids)
     np.testing.assert_allclose(scores, latent[numbers], rtol=1e-5)
     assert (np.diff(scores) <= 0).all()
@@ -272,3 +274,9 @@ def test_another_number_of_answers_is_named(model, wrong):
     for ask in (model.recommend, model.similar_users):
         with pytest.raises(ConfigError, match=rf"N={wrong!r} is no number of answers"):
             ask(users_of(model, 0)[0], N=wrong)
+
+
+def test_more_answers_than_anyone_could_mean_are_refused_before_memory_is_taken(model):
+    for ask in (model.recommend, model.similar_users):
+        with pytest.raises(ConfigError, match="N=1000000000 asks for more than the "):
+            ask(users_of(model, 0)[0], N=10**9)

@@ -57,17 +57,18 @@ def _table(model: Model, texts: list[str] | None, given: dict[str, Any]) -> Tabl
         known.numbers(who, side="user")  # an id that is not in the history is an error, not an empty history
     if given["std"] and is_point(model):
         raise ConfigError(f"{type(model).__name__} is a point estimate and has no spread: leave --std out")
+    count = min(given["count"], len(model.items_))
     items, scores, *spread = model.recommend(
         who,
         history,
-        given["count"],
+        count,
         filter_already_liked_items=not given["with_liked"],
         recalculate_user=history is not None,
         rank_by=given["rank_by"],
         return_std=given["std"],
     )
     there = ~np.isneginf(scores)
-    places = np.broadcast_to(np.arange(1, given["count"] + 1), scores.shape)
+    places = np.broadcast_to(np.arange(1, count + 1), scores.shape)
     named = np.repeat(np.array(who, dtype=object if known.kind == "strings" else np.int64), there.sum(axis=1))
     answer = model.answer if given["rank_by"] == "answer" else given["rank_by"]
     found = {"user": named, "place": places[there], "item": items[there], answer: scores[there]}
