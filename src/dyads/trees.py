@@ -133,6 +133,8 @@ def fits(value: Any, hint: Any) -> bool:
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
+    if hasattr(origin, "__value__"):  # a type alias with parameters, such as NumPy's NDArray from 2.5 on
+        return fits(value, origin.__value__[args])
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in args)
     if origin is np.ndarray:
