@@ -53,8 +53,8 @@ def _resolve(shared: Any) -> Any:
     return None if shared is None else type(shared)(*(x.arrays if isinstance(x, Placed) else x for x in shared))
 
 
-def _copy(arrays: Any) -> Any:
-    return type(arrays)(*(np.array(a) for a in arrays))
+def _copy(arrays: Any, threads: int) -> Any:
+    return type(arrays)(*(kernels.copied(a, threads) for a in arrays))
 
 
 class Local:
@@ -68,7 +68,7 @@ class Local:
         return Placed(arrays, csr, cuts, data, len(arrays[0]), 0 if csr is None else csr.nnz)
 
     def each(self, kernel: str, own: Placed, shared: Any, at: At) -> tuple[Placed, Any]:
-        given, new, csr = _resolve(shared), _copy(own.arrays), own.csr
+        given, new, csr = _resolve(shared), _copy(own.arrays, self.threads), own.csr
         if csr is None:
             raise TypeError("each() needs a side that was placed with its rows of the data")
         compiled = kernels.compiled(kernel)
@@ -85,7 +85,7 @@ class Local:
         return own._replace(arrays=new), sums
 
     def entries(self, kernel: str, state: State, shared: Any, at: At) -> tuple[State, Any]:
-        user, item = _copy(state.user.arrays), _copy(state.item.arrays)
+        user, item = (_copy(side.arrays, self.threads) for side in (state.user, state.item))
         given, compiled = (state.user.data, user, item, _resolve(shared), at), kernels.compiled(kernel)
         sums = kernels.twin(kernel)(*given) if compiled is None else compiled(*given, self.threads)
         return state._replace(user=state.user._replace(arrays=user), item=state.item._replace(arrays=item)), sums

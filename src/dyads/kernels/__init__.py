@@ -41,6 +41,13 @@ def twin(name: str) -> Kernel:
     return kernel
 
 
+def copied(array: Any, threads: int) -> Any:
+    """A copy of an array in NumPy memory."""
+    from dyads.kernels import native
+
+    return native.copied(array, threads) if chosen() == "native" else array.copy()
+
+
 def compiled(name: str) -> Kernel | None:
     """The compiled kernel of this name; None where the twins are in use, or it has no compiled form."""
     from dyads.kernels import native

@@ -96,6 +96,14 @@ def available() -> bool:
     return reason is None
 
 
+def copied(array: np.ndarray[Any, Any], threads: int) -> np.ndarray[Any, Any]:
+    """A copy of an array, made by several threads where it is large."""
+    out = np.empty(array.shape, array.dtype)
+    source = np.ascontiguousarray(array)
+    core().copy_bytes(out.reshape(-1).view(np.uint8), source.reshape(-1).view(np.uint8), threads)
+    return out
+
+
 # --- random words ----------------------------------------------------------------------------------------------
 
 
