@@ -119,7 +119,7 @@ class Evaluate:
         are over all items but those the user has in `train`; held-out pairs of value 0 are no hits.
         """
         exam = _exam(model, _onto(model, train, "train"), _onto(model, test, "test"))
-        asked = _asked(model, metrics, N, exam)
+        asked = chosen(model, metrics, N, exam.train, exam.test)
         judged, rng = judged_posterior(model.posterior_), draws(random_state)
         sums = measure(judged, asked, exam) + (_popularity(model, asked, exam) if baseline else [])
         found = values(sums)
@@ -193,9 +193,9 @@ def _exam(model: Any, train: Pairs, test: Pairs) -> Exam:
     return Exam(train, test, test.by_user.select(hit))
 
 
-def _asked(model: Any, names: Sequence[str] | str | None, N: int, exam: Exam) -> list[Metric]:
-    """The metrics to measure, once it is known that the model and the split allow each."""
-    barred = _barred(model, exam.train, exam.test)
+def chosen(model: Any, names: Sequence[str] | str | None, N: int, train: Pairs, test: Pairs) -> list[Metric]:
+    """The metrics to measure, once it is known that the model, fitted or not, and the split allow each."""
+    barred = _barred(model, train, test)
     if names is None:
         names = [name for kind, some in DEFAULT.items() if kind not in barred for name in some]
     asked = [metric(name, N) for name in ([names] if isinstance(names, str) else names)]

@@ -76,3 +76,29 @@ def test_a_setting_is_for_the_models_that_have_it(setting):
     from dyads.cli.settings import shared_out
 
     assert shared_out((setting,), ["bpr", "popularity"]) == {"bpr": ("n_factors=3",), "popularity": ()}
+
+
+def test_a_metric_that_does_not_fit_is_said_before_any_fit(dyads_):
+    done = dyads_("evaluate", synthetic.SHIPPED, "--model", "popularity,bpr", "--metric", "recall,rmse")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "metric 'rmse' cannot be measured here: Popularity answers with a probability" in done.err
+
+
+def test_lines_that_come_again_are_ones_to_a_model_of_ones(dyads_, tmp_path):
+    (tmp_path / "log.csv").write_text("".join(f"u{n % 9},i{n * n % 7}\n" for n in range(60)))
+    done = dyads_("evaluate", tmp_path / "log.csv", "--model", "bpr,popularity", "-q", "--metric", "auc")
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_metric_that_no_pair_can_measure_has_no_value(dyads_, tmp_path):
+    (tmp_path / "log.csv").write_text("a,x\nb,y\nc,z\nd,w\n")
+    words = ("--no-header", "--model", "popularity", "--split", "cells", "--cells", 1, "--metric", "recall")
+    done = dyads_("evaluate", tmp_path / "log.csv", *words, "-q", "--as", "json", "--seed", 1)
+    assert done.code == 0
+    assert json.loads(done.out)[0] == {
+        "metric": "recall@10",
+        "model": "popularity",
+        "value": None,
+        "low": None,
+        "high": None,
+    }

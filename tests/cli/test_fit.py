@@ -38,6 +38,27 @@ def test_a_file_may_have_no_header_and_tabs(dyads_, tmp_path):
     assert model.users_.ids().tolist() == ["user", "ann"]
 
 
+def test_lines_that_come_again_are_ones_to_a_model_of_ones(dyads_, tmp_path):
+    (tmp_path / "log.csv").write_text("user,item\nann,milk\nann,milk\nann,tea\nben,tea\nben,rice\n")
+    (tmp_path / "once.csv").write_text("user,item\nann,milk\nann,tea\nben,tea\nben,rice\n")
+    again, once = (fit(dyads_, tmp_path / name, "--seed", 2) for name in ("log.csv", "once.csv"))
+    assert again.binarize == 0.0 and once.binarize is None
+    assert sorted(again.pairs_) == sorted(once.pairs_)
+    assert arrays_equal(again.posterior_, once.posterior_)
+    told = dyads_("fit", tmp_path / "log.csv", "-o", tmp_path / "log.dyads").err
+    assert f"pairs that come again in {tmp_path / 'log.csv'} count once, for BPR learns from ones" in told
+    asked = ("recommend", tmp_path / "once.dyads", "--as", "csv", "--history")
+    assert dyads_(*asked, tmp_path / "log.csv") == dyads_(*asked, tmp_path / "once.csv")
+
+
+def test_a_column_of_values_is_not_read_as_ones(dyads_, tmp_path):
+    (tmp_path / "log.csv").write_text("user,item,n\nann,milk,2\nann,tea,1\nben,tea,1\n")
+    done = dyads_("fit", tmp_path / "log.csv", "--value", "n", "-o", tmp_path / "m.dyads", "-q")
+    assert done.code == 2
+    assert "value 2.0 (user 'ann', item 'milk') is not what BPR takes" in done.err
+    assert dyads_("fit", tmp_path / "log.csv", "-o", tmp_path / "m.dyads", "-q").code == 0
+
+
 def test_a_matrix_needs_no_column_of_ratings(dyads_, tmp_path):
     data = tmp_path / "ratings.mtx"
     data.write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4\n1 2 2.5\n2 2 5\n")

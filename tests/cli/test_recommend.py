@@ -103,3 +103,12 @@ def test_unknown_items_of_a_history_are_left_out_with_a_line(dyads_, shop, tmp_p
     assert done.code == 0
     assert done.err.startswith("dyads: 1 of 2 items of the given histories, such as 'moon dust'")
     assert done.err.count("\n") == 1
+
+
+def test_users_who_have_everything_are_counted(dyads_, tmp_path):
+    (tmp_path / "log.csv").write_text("user,item\nann,milk\nann,tea\nben,tea\n")
+    assert dyads_("fit", tmp_path / "log.csv", "-o", tmp_path / "m.dyads", "-q").code == 0
+    done = dyads_("recommend", tmp_path / "m.dyads", "--all", "--as", "csv")
+    assert done.out.count("\n") == 2 and '"ben",1,"milk"' in done.out
+    assert done.err == "nothing new is left for 1 of 2 users, who have every item: --with-liked gives those too\n"
+    assert dyads_("recommend", tmp_path / "m.dyads", "--all", "--with-liked").err == ""

@@ -49,11 +49,24 @@ def read(path: str, layout: dict[str, Any]) -> Pairs:
     return dyads.read(path, **{**layout, **columns, "delimiter": cut})
 
 
-def check_values(model: Model, path: str, layout: dict[str, Any]) -> None:
-    """Refuse ratings without a column of ratings; files of matrices have no columns, and hold values."""
+def has_no_values(path: str, layout: dict[str, Any]) -> bool:
+    """Whether a line of the file is a one; files of matrices have no columns, and hold values."""
     end = layout["format"] or path.lower().removesuffix(".gz").rpartition(".")[2]
-    if model.data == "ratings" and layout["value"] is None and end not in ("mtx", "npz"):
+    return layout["value"] is None and end not in ("mtx", "npz")
+
+
+def check_values(model: Model, path: str, layout: dict[str, Any]) -> None:
+    """Refuse ratings without a column of ratings."""
+    if model.data == "ratings" and has_no_values(path, layout):
         raise ConfigError(f"{type(model).__name__} learns from ratings: name their column in {path} with --value")
+
+
+def count_once(model: Any, pairs: Pairs, path: str, layout: dict[str, Any]) -> bool:
+    """Let a model of ones take lines that come again as ones; whether there are such lines."""
+    again = model.data == "binary" and pairs.by_user.val is not None and has_no_values(path, layout)
+    if again and model.binarize is None:
+        model.binarize = 0.0
+    return again
 
 
 def column(text: str | None) -> str | int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dyads.cli.data import check_values, data_options, read
+from dyads.cli.data import check_values, count_once, data_options, read
 from dyads.cli.screen import tell
 from dyads.cli.settings import built, fit_options, shared_out
 from dyads.cli.standings import BASELINE, heading, standings
@@ -47,10 +47,14 @@ def command(data: str | None, model: str, layout: dict[str, Any], output: str | 
     Saved models are judged as they are, on the pairs of --test, and need no DATA. Popularity stands beside the others.
     """
     names = _names(model)
+    from dyads.evaluate import chosen
+
     check_output(output, data, given["test"], *names)
     models = _models(names, given)
     given["metric"] = _metrics(given["metric"], given["count"])
     train, test = _parts(data, models, layout, given)
+    for one in models.values():  # before the first fit, so that a mistake shows at once
+        chosen(one, given["metric"], given["count"], one.pairs_ if train is None else train, test)
     reports = {}
     for name, one in models.items():
         if not _is_file(name):
@@ -102,6 +106,9 @@ def _parts(data: str | None, models: dict[str, Model], layout: dict[str, Any], g
     for model in models.values():
         check_values(model, path or data or "", layout)
     pairs = None if data is None else read(data, layout)
+    for name, model in models.items():
+        if pairs is not None and not _is_file(name):
+            count_once(model, pairs, str(data), layout)
     if path is not None:
         for option in ("split", "share", "cells"):
             if given[option] is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dyads.cli.data import check_values, data_options, read
+from dyads.cli.data import check_values, count_once, data_options, read
 from dyads.cli.screen import tell
 from dyads.cli.settings import built, fit_options
 from dyads.cli.table import check_folder
@@ -46,6 +46,8 @@ def command(data: str, output: str, layout: dict[str, Any], **given: Any) -> Non
     model = built(given["model"], given["settings"], given["seed"], given["jobs"])
     check_values(model, data, layout)
     pairs = read(data, layout)
+    if count_once(model, pairs, data, layout) and not given["quiet"]:
+        tell(f"pairs that come again in {data} count once, for {type(model).__name__} learns from ones")
     keeping = {name: given[name] for name in ("checkpoint", "every", "resume")}
     try:
         model.fit(pairs, show_progress=not given["quiet"], **keeping)

@@ -27,7 +27,7 @@ def command(model: str, shown_as: str) -> None:
     """Describe a saved MODEL, or the parameters of a method, such as bpr."""
     from dyads.models import METHODS
 
-    if model in METHODS and not os.path.exists(model):
+    if model in (*METHODS, *METHODS.values()) and not os.path.exists(model):
         put(_parameters(model), None, shown_as)
         return
     import dyads

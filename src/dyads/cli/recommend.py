@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dyads.cli.asking import asked, typed
+from dyads.cli.screen import tell
 from dyads.cli.table import SCREEN, Table, check_output, put
 from dyads.errors import ConfigError
 
@@ -68,6 +69,11 @@ def _table(model: Model, texts: list[str] | None, given: dict[str, Any]) -> Tabl
         return_std=given["std"],
     )
     there = ~np.isneginf(scores)
+    without = int(np.count_nonzero(~there.any(axis=1)))
+    if without and not given["with_liked"]:
+        tell(
+            f"nothing new is left for {without} of {len(who)} users, who have every item: --with-liked gives those too"
+        )
     places = np.broadcast_to(np.arange(1, count + 1), scores.shape)
     named = np.repeat(np.array(who, dtype=object if known.kind == "strings" else np.int64), there.sum(axis=1))
     answer = model.answer if given["rank_by"] == "answer" else given["rank_by"]
@@ -84,7 +90,8 @@ def _history(model: Model, path: str, columns: str | None) -> Any:
     names: list[Any] = [column(text) for text in (columns or usual).split(",")]
     if not 2 <= len(names) <= 3:
         raise ConfigError(f"--columns {columns} does not name two or three columns: give USER,ITEM or USER,ITEM,VALUE")
-    return dyads.read(path, *names)
+    ones = model.data == "binary" and len(names) == 2  # a line that comes again is no other one
+    return dyads.read(path, *names, duplicates="mean" if ones else None)
 
 
 def is_point(model: Model) -> bool:

@@ -40,5 +40,6 @@ def intervals(sums: list[Sums], n_bootstrap: int, level: float, rng: np.random.G
     for b in range(n_bootstrap):
         drawn[b] = values(sums, np.bincount(rng.integers(n_users, size=n_users), minlength=n_users).astype(float))
     known = ~np.isnan(drawn).all(axis=0)
-    low[known], high[known] = np.nanquantile(drawn[:, known], [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    if known.any():
+        low[known], high[known] = np.nanquantile(drawn[:, known], [0.5 - level / 2, 0.5 + level / 2], axis=0)
     return low, high
