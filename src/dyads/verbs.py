@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dyads.model import Model
 
 RANKS = ("answer", "mean")
+HELD = 1 << 23  # numbers of a posterior taken up at once for the rows that are asked: 64 MB
 
 
 class Question(NamedTuple):
@@ -37,30 +38,47 @@ def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, que
     if question.rank_by not in RANKS:
         raise ConfigError(f"rank_by={question.rank_by!r} is unknown: give one of {', '.join(map(repr, RANKS))}")
     asked = border.as_list(userid, "user")
-    users, liked = _placed(model, asked, user_items, recalculate, question)
+    users, liked = _asked(model, asked, user_items, recalculate, question.without_liked)
     exclude = _without(liked if question.without_liked else None, question.without, model.items_, len(asked), "item")
-    among = _among(question.among, model.items_, "item")
-    numbers, scores = rank.recommend(model.posterior_, users, n, exclude, among, question.rank_by)
-    found: tuple[Any, ...] = (model.items_.ids(numbers), scores)
-    if question.return_std:
-        found = (*found, _spread(model.posterior_, users, numbers))
+    among, posterior, parts = _among(question.among, model.items_, "item"), model.posterior_, []
+    for rows in _blocks(posterior, len(asked), square=recalculate and question.return_std):
+        placed = _placed(model, users, rows, question.return_std)
+        shut = None if exclude is None else exclude.slice(rows.start, rows.stop)
+        numbers, scores = rank.recommend(posterior, placed, n, shut, among, question.rank_by)
+        spread = (_spread(posterior, placed, numbers),) if question.return_std else ()
+        parts.append((numbers, scores, *spread))
+    every, *rest = (np.concatenate(column) for column in zip(*parts, strict=True))
+    found = (model.items_.ids(every), *rest)
     return tuple(part[0] for part in found) if border.is_one(userid) else found
 
 
-def _placed(
-    model: Model, asked: list[Any], given: Any, recalculate: bool, question: Question
-) -> tuple[RowPosterior, Csr | None]:
-    """The asked users' posterior, learned or folded in, and their pairs where those are needed."""
+def _asked(
+    model: Model, asked: list[Any], given: Any, recalculate: bool, without_liked: bool
+) -> tuple[I64 | Csr, Csr | None]:
+    """The asked users, by number or by the pairs that are to place them, and their pairs where those are needed."""
     if recalculate:
         if given is None:
             raise ConfigError("recalculate_user=True places users by their pairs: give user_items")
         rows = border.histories(model, given, asked)
-        return fold_in(model, rows, "user", cov=question.return_std), rows
+        return rows, rows
     numbers = model.users_.numbers(asked, side="user") if asked else np.empty(0, dtype=np.int64)
-    rows_or_none = None
-    if question.without_liked:
-        rows_or_none = liked_rows(model, numbers) if given is None else border.histories(model, given, asked)
-    return side(model.posterior_, "user", numbers), rows_or_none
+    if not without_liked:
+        return numbers, None
+    return numbers, liked_rows(model, numbers) if given is None else border.histories(model, given, asked)
+
+
+def _blocks(posterior: Posterior, n: int, square: bool) -> list[slice]:
+    """Slices of rows whose posterior, with covariances if it is `square`, fits a block; at least one."""
+    components, _, columns = posterior.user.shape
+    height = max(1, HELD // (components * columns * (columns if square else 1) or 1))
+    return [slice(first, min(first + height, n)) for first in range(0, max(n, 1), height)]
+
+
+def _placed(model: Model, users: I64 | Csr, rows: slice, cov: bool) -> RowPosterior:
+    """The posterior of some of the asked users, folded in or learned."""
+    if isinstance(users, Csr):
+        return fold_in(model, users.slice(rows.start, rows.stop), "user", cov=cov)
+    return side(model.posterior_, "user", users[rows])
 
 
 def _pairs_name(which: str) -> str:
@@ -167,11 +185,12 @@ def bias(posterior: Posterior, which: str) -> F32:
 
 def predict(model: Model, users: I64, items: I64, return_std: bool, with_noise: bool) -> Any:
     """The answers of pairs by number, and their standard deviations."""
-    rows, which = np.unique(users, return_inverse=True)
-    said = answer(model.posterior_, side(model.posterior_, "user", rows), which, items)
-    if not return_std:
-        return said.value
-    return said.value, np.sqrt(said.spread**2 + said.noise**2) if with_noise else said.spread
+    value, std = np.empty(len(users)), np.empty(len(users))
+    for part in _blocks(model.posterior_, len(users), square=False):
+        rows, which = np.unique(users[part], return_inverse=True)
+        said = answer(model.posterior_, side(model.posterior_, "user", rows), which, items[part])
+        value[part], std[part] = said.value, np.hypot(said.spread, said.noise) if with_noise else said.spread
+    return (value, std) if return_std else value
 
 
 def score(model: Model, X: Any) -> float:

@@ -8,6 +8,7 @@ import pytest
 from contract.cases import N_ITEMS, N_USERS
 from scipy import sparse
 
+from dyads import verbs
 from dyads.border import UnknownIdWarning
 from dyads.errors import ConfigError, UnknownIdError
 from dyads.pairs import Pairs
@@ -280,3 +281,33 @@ def test_more_answers_than_anyone_could_mean_are_refused_before_memory_is_taken(
     for ask in (model.recommend, model.similar_users):
         with pytest.raises(ConfigError, match="N=1000000000 asks for more than the "):
             ask(users_of(model, 0)[0], N=10**9)
+
+
+@pytest.mark.parametrize("held", [1, 100])
+def test_users_and_pairs_are_answered_alike_in_blocks_of_any_height(case, model, monkeypatch, held):
+    asked, matrix, _, _ = histories(case, model)
+    shut, every = items_of(model, 1), [(user, item) for user in asked for item in model.items_.ids()]
+
+    def ask():
+        learned = model.recommend(asked, N=5, filter_items=shut, return_std=True)
+        placed = model.recommend(asked, matrix, N=5, filter_items=shut, recalculate_user=True, return_std=True)
+        return *learned, *placed, *model.predict_pairs(every, return_std=True)
+
+    whole = ask()
+    monkeypatch.setattr(verbs, "HELD", held)
+    for due, found in zip(whole, ask(), strict=True):
+        if due.dtype == object:
+            np.testing.assert_array_equal(found, due)
+        else:
+            np.testing.assert_allclose(found, due, rtol=1e-12)
+
+
+def test_blocks_cover_every_row_and_hold_no_more_than_they_should(model):
+    components, _, columns = model.posterior_.user.shape
+    for n in (0, 1, 7, 10**6):
+        for square in (False, True):
+            parts = verbs._blocks(model.posterior_, n, square)
+            covered = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+            np.testing.assert_array_equal(covered, np.arange(n))
+            height = max(part.stop - part.start for part in parts)
+            assert height <= 1 or height * components * columns * (columns if square else 1) <= verbs.HELD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyads.pairs import F64, Csr
+from dyads.pairs import Csr
 from dyads.posterior import Posterior
 from dyads.state import RowPosterior
 
@@ -22,7 +22,8 @@ def gaussian_rows(rows: Csr, which: str, posterior: Posterior, biased: bool, cov
     prior_mean = (past.user_mean if which == "user" else past.item_mean)[:, order]
     prior_precision = (past.user_precision if which == "user" else past.item_precision)[:, order]
     c, width = len(prior_mean), k + 2
-    mean, covariance = np.zeros((c, n, width)), np.zeros((c, n, width, width))
+    mean, var = np.zeros((c, n, width)), np.zeros((c, n, width))
+    covariance = np.zeros((c, n, width, width)) if cov else None
     mean[:, :, ones] = 1.0
     live = np.array([*range(k), own_bias] if biased else [*range(k)], dtype=np.int64)
     at = np.arange(len(live))
@@ -38,6 +39,7 @@ def gaussian_rows(rows: Csr, which: str, posterior: Posterior, biased: bool, cov
         pull = prior_precision[:, at] * prior_mean[:, at] + tau * np.einsum("cnk,cn->ck", design, target)
         inverse = np.linalg.inv(precision)
         mean[:, r, live] = np.einsum("ckl,cl->ck", inverse, pull)
-        covariance[:, r, live[:, None], live] = inverse
-    var: F64 = np.einsum("crkk->crk", covariance).copy()
-    return RowPosterior(mean, var, covariance if cov else None)
+        var[:, r, live] = np.einsum("ckk->ck", inverse)
+        if covariance is not None:
+            covariance[:, r, live[:, None], live] = inverse
+    return RowPosterior(mean, var, covariance)
