@@ -12,6 +12,7 @@ from dyads import metrics, split, synthetic
 from dyads.errors import ConfigError, DataError, NotFittedError, UnknownIdError
 from dyads.evaluate import evaluate
 from dyads.models import method
+from dyads.models.bpr import BPR
 from dyads.pairs import Pairs
 from dyads.posterior import Posterior, expit
 
@@ -424,3 +425,32 @@ def test_a_coverage_is_best_near_its_aim():
 def test_a_grid_that_cannot_be_is_refused(grid, message):
     with pytest.raises(ConfigError, match=message):
         evaluate.search(bpr(), grid, the_log())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"N": 0}, "N=0 is no length of a list"),
+        ({"N": 2.5}, "N=2.5 is no length of a list"),
+        ({"N": "3"}, "N='3' is no length of a list"),
+        ({"n_bootstrap": -1}, "n_bootstrap=-1 is no number of draws"),
+        ({"n_bootstrap": "x"}, "n_bootstrap='x' is no number of draws"),
+        ({"metrics": 5}, "metrics=5 names none"),
+        ({"model": BPR}, "is no fitted model"),
+        ({"model": "bpr"}, "'bpr' is no fitted model"),
+    ],
+)
+def test_what_cannot_be_asked_is_named(left_out, given, said):
+    _, train, test = left_out
+    with pytest.raises(ConfigError, match=said):
+        evaluate(**{"model": method("popularity")().fit(train), "train": train, "test": test, **given})
+
+
+def test_a_search_that_cannot_be_ends_before_its_first_fit(left_out, monkeypatch):
+    monkeypatch.setattr(BPR, "fit", lambda *_, **__: pytest.fail("a model was fitted"))
+    for grid, metric, said in (
+        ({"n_factors": [2, "many"]}, "recall", "n_factors='many'"),
+        ({"n_factors": [2]}, "rmse", "metric 'rmse' cannot be measured here"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            evaluate.search(BPR(), grid, left_out[1], metric)

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,3 +198,39 @@ def test_preparation_of_a_real_set_is_a_count_by_hand(file):
     full = [user for user, basket in enumerate(baskets) if len(basket & most) >= 10]
     assert ready.users.ids().tolist() == full
     assert ready.n_pairs == sum(len(baskets[user] & most) for user in full)
+
+
+CUTS = (split.leave_one_out, split.fraction, split.cells, lambda data, random_state: (split.prepare(data, 5, 1),) * 2)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_matrices_are_cut_as_their_pairs(cut):
+    matrix = np.random.default_rng(4).integers(0, 2, (40, 30))
+    for one, other in zip(cut(matrix, random_state=3), cut(Pairs.from_matrix(matrix), random_state=3), strict=True):
+        assert one.fingerprint == other.fingerprint
+    for wrong, said in ((pd.DataFrame(matrix), "a DataFrame may hold"), ("log.csv", "the path of a file is no matrix")):
+        with pytest.raises(DataError, match=said):
+            cut(wrong, random_state=3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda pairs: split.fraction(pairs, "0.1"), "share='0.1' of 6 pairs"),
+        (lambda pairs: split.fraction(pairs, None), "share=None of 6 pairs"),
+        (lambda pairs: split.cells(pairs, 1.5), "n_cells=1.5 cells"),
+        (lambda pairs: split.cells(pairs, "3"), "n_cells='3' cells"),
+        (lambda pairs: split.cells(pairs, True), "n_cells=True cells"),
+        (lambda pairs: split.prepare(pairs, -1), "n_items=-1 cannot be"),
+        (lambda pairs: split.prepare(pairs, 2, 0), "min_pairs=0 cannot be"),
+        (lambda pairs: split.prepare(pairs, 2, 1, 1.5), "n_users=1.5 cannot be"),
+    ],
+)
+def test_numbers_that_cannot_be_are_named(ask, said):
+    with pytest.raises(ConfigError, match=said):
+        ask(Pairs.from_matrix(np.ones((3, 2))))
+
+
+def test_a_single_cell_cannot_be_hidden():
+    with pytest.raises(DataError, match=r"shape \(1, 1\) cannot be hidden"):
+        split.cells(Pairs.from_matrix(np.ones((1, 1))))

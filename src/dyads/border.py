@@ -12,6 +12,7 @@ from scipy import sparse
 
 from dyads.errors import ConfigError, DataError
 from dyads.pairs import I64, Csr, Pairs, csr
+from dyads.parameters import is_whole
 from dyads.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ class UnknownIdWarning(UserWarning):
 
 def training(model: Model, X: Any) -> Pairs:
     """The pairs to fit on, with values that the method takes."""
-    refuse_frame(X)
-    pairs = X if isinstance(X, Pairs) else Pairs.from_matrix(X)
+    pairs = as_pairs(X)
     rows, columns = pairs.shape
     if rows == 0 or columns == 0:
         what = "sample(s)" if rows == 0 else "feature(s)"
@@ -42,6 +42,12 @@ def training(model: Model, X: Any) -> Pairs:
             f"the data hold no pairs (shape=({rows}, {columns})): {type(model).__name__} needs at least one"
         )
     return pairs
+
+
+def as_pairs(X: Any) -> Pairs:
+    """Pairs as they are, or those of a matrix."""
+    refuse_frame(X)
+    return X if isinstance(X, Pairs) else Pairs.from_matrix(X)
 
 
 def refuse_frame(X: Any) -> None:
@@ -254,7 +260,7 @@ def _numbers(own: Vocabulary, theirs: Vocabulary, used: I64, side: str) -> I64:
 
 def check_n(N: Any, there: int) -> int:
     """The number of answers asked for, of so many that there are."""
-    if isinstance(N, bool) or not isinstance(N, (int, np.integer)) or N < 1:
+    if not is_whole(N) or N < 1:
         raise ConfigError(f"N={N!r} is no number of answers: give a whole number of at least 1")
     if max(there, MOST_PADDED) < N:
         raise ConfigError(f"N={N!r} asks for more than the {there} that there are: give at most {there}")

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dyads.border import refuse_frame
+from dyads.border import as_pairs
 from dyads.errors import ConfigError, DataError, UnknownIdError
 from dyads.metrics import Metric, Reliability, metric, reliability
 from dyads.metrics.bootstrap import Sums, intervals, values
 from dyads.metrics.measure import Exam, Judged, judged_popularity, judged_posterior, measure
 from dyads.models import method
 from dyads.pairs import F64, I64, Pairs, csr
+from dyads.parameters import is_whole
 from dyads.search import search
 from dyads.split import draws
 from dyads.vocabulary import Vocabulary
@@ -118,6 +119,10 @@ class Evaluate:
         and interval coverage for ratings, losses and reliability for probabilities of cells on `split.cells`. Rankings
         are over all items but those the user has in `train`; held-out pairs of value 0 are no hits.
         """
+        if isinstance(model, (str, type)):
+            raise ConfigError(f"{model!r} is no fitted model: give one, such as dyads.BPR().fit(train)")
+        if not is_whole(n_bootstrap) or n_bootstrap < 0:
+            raise ConfigError(f"n_bootstrap={n_bootstrap!r} is no number of draws: give 0 for none, or more")
         exam = _exam(model, _onto(model, train, "train"), _onto(model, test, "test"))
         asked = chosen(model, metrics, N, exam.train, exam.test)
         judged, rng = judged_posterior(model.posterior_), draws(random_state)
@@ -142,8 +147,7 @@ evaluate = Evaluate()
 
 def _onto(model: Any, given: Any, part: str) -> Pairs:
     """The pairs (or matrix) under the numbers of the model's ids."""
-    refuse_frame(given)
-    pairs = given if isinstance(given, Pairs) else Pairs.from_matrix(given)
+    pairs = as_pairs(given)
     users, items = model.users_, model.items_
     if pairs.users == users and pairs.items == items:
         return pairs
@@ -196,6 +200,8 @@ def _exam(model: Any, train: Pairs, test: Pairs) -> Exam:
 def chosen(model: Any, names: Sequence[str] | str | None, N: int, train: Pairs, test: Pairs) -> list[Metric]:
     """The metrics to measure, once it is known that the model, fitted or not, and the split allow each."""
     barred = _barred(model, train, test)
+    if names is not None and not isinstance(names, (str, Sequence)):
+        raise ConfigError(f"metrics={names!r} names none: give a name, a list of names, or None for all that fit")
     if names is None:
         names = [name for kind, some in DEFAULT.items() if kind not in barred for name in some]
     asked = [metric(name, N) for name in ([names] if isinstance(names, str) else names)]

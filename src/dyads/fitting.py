@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ def fit(
     """Fit, or with `before` go on from there."""
     parameters.check(model)
     _check_keeping(*keeping)
+    if callback is not None and not callable(callback):
+        raise ConfigError(f"callback={callback!r} cannot be called: give a function of a Record")
     engine = engine_for(model.device, model.n_jobs)  # type: ignore[attr-defined]
     pairs = border.training(model, X)
     if before is not None:
@@ -50,9 +53,11 @@ def _seed(model: Model, before: Fitted | None) -> int:
 
 
 def _check_keeping(directory: Any, every: int | None, resume: bool) -> None:
+    if directory is not None and (not isinstance(directory, (str, os.PathLike)) or not os.fspath(directory)):
+        raise ConfigError(f"checkpoint={directory!r} is no folder: give its path")
     if directory is None and (every is not None or resume):
         raise ConfigError(f"every={every!r} and resume={resume!r} need a folder: give checkpoint=DIR")
-    if every is not None and (isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1):
+    if every is not None and (not parameters.is_whole(every) or every < 1):
         raise ConfigError(f"every={every!r} is no number of ticks between checkpoints: give 1 or more")
 
 

@@ -18,7 +18,8 @@ def _field(default: Any, check: Check, machine: bool = False) -> Any:
     return field(default=default, metadata={"check": check, "machine": machine})
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number of Python or NumPy, and no truth value."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -26,7 +27,7 @@ def whole(default: int | None, low: int, *, none: bool = False) -> Any:
     """A whole number of at least `low`, or None where that is allowed."""
 
     def check(value: Any) -> str | None:
-        right = _is_whole(value) and value >= low
+        right = is_whole(value) and value >= low
         return None if right or (none and value is None) else f"a whole number of at least {low}" + " or None" * none
 
     return _field(default, check)
@@ -73,7 +74,7 @@ def seed_field() -> Any:
 
     def check(value: Any) -> str | None:
         known = value is None or isinstance(value, (np.random.Generator, np.random.RandomState))
-        whole_number = _is_whole(value) and 0 <= value < 2**64
+        whole_number = is_whole(value) and 0 <= value < 2**64
         return None if known or whole_number else "a whole number from 0 to 2^64 - 1, None, or a NumPy Generator"
 
     return _field(None, check)
@@ -83,7 +84,7 @@ def jobs_field() -> Any:
     """`n_jobs`: None or -1 for all cores, else a number of threads; never changes a result."""
 
     def check(value: Any) -> str | None:
-        right = value is None or (_is_whole(value) and (value == -1 or value > 0))
+        right = value is None or (is_whole(value) and (value == -1 or value > 0))
         return None if right else "a number of threads of at least 1, or None for all cores"
 
     return _field(None, check, machine=True)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dyads import split
+from dyads import parameters, split
+from dyads.border import as_pairs
 from dyads.errors import ConfigError
 from dyads.metrics import Metric
 from dyads.metrics import metric as named
@@ -56,7 +57,7 @@ class Search:
 def search(
     model: Any,
     grid: Mapping[str, Sequence[Any]],
-    train: Pairs,
+    train: Any,
     metric: str | None = None,
     *,
     N: int = 10,
@@ -70,11 +71,16 @@ def search(
     in the order of the grid wins. All fits have the same seed, so that the result is one of the data, the grid and
     `random_state`.
     """
-    from dyads.evaluate import evaluate  # which offers this function as its own
+    from dyads.evaluate import chosen, evaluate  # which offers this function as its own
 
     begun, points, rng = time.perf_counter(), _points(model, grid), split.draws(random_state)
+    train = as_pairs(train)
     one = named(metric or ("rmse" if model.answer == "rating" else "recall"), N)
     inner, held = _parts(train, one.kind, rng)
+    for point in points:  # before the first fit, so that a mistake shows at once
+        made = _made(model, point)
+        parameters.check(made)
+        chosen(made, one.name, N, inner, held)
     shared = {} if isinstance(model.random_state, Integral) else {"random_state": int(rng.integers(2**63))}
     trials = []
     for point in points:

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from dyads.border import as_pairs
 from dyads.errors import ConfigError, DataError
 from dyads.pairs import F32, I64, Pairs, csr
-from dyads.parameters import seed_field, seed_of
+from dyads.parameters import is_whole, seed_field, seed_of
 
 __all__ = ["cells", "fraction", "leave_one_out", "prepare"]
 
@@ -26,8 +27,9 @@ MOST_CELLS = 1_000_000
 FEWEST_CELLS = 100
 
 
-def leave_one_out(pairs: Pairs, random_state: Any = None) -> tuple[Pairs, Pairs]:
+def leave_one_out(pairs: Any, random_state: Any = None) -> tuple[Pairs, Pairs]:
     """(train, test): one pair, drawn evenly, of every user that has at least two."""
+    pairs = as_pairs(pairs)
     counts = pairs.by_user.counts()
     several = np.flatnonzero(counts >= 2)
     if not several.size:
@@ -36,9 +38,10 @@ def leave_one_out(pairs: Pairs, random_state: Any = None) -> tuple[Pairs, Pairs]
     return _parted(pairs, pairs.by_user.ptr[several] + drawn)
 
 
-def fraction(pairs: Pairs, share: float = 0.1, random_state: Any = None) -> tuple[Pairs, Pairs]:
+def fraction(pairs: Any, share: float = 0.1, random_state: Any = None) -> tuple[Pairs, Pairs]:
     """(train, test): this share of all pairs, drawn evenly, wherever they stand."""
-    n_test = round(share * pairs.n_pairs) if 0 < share < 1 else 0
+    pairs = as_pairs(pairs)
+    n_test = round(share * pairs.n_pairs) if isinstance(share, (int, float, np.floating)) and 0 < share < 1 else 0
     if not 0 < n_test < pairs.n_pairs:
         raise ConfigError(
             f"share={share!r} of {pairs.n_pairs} pairs leaves one part empty: give a number between 0 and 1 that "
@@ -47,17 +50,22 @@ def fraction(pairs: Pairs, share: float = 0.1, random_state: Any = None) -> tupl
     return _parted(pairs, draws(random_state).choice(pairs.n_pairs, n_test, replace=False, shuffle=False))
 
 
-def cells(pairs: Pairs, n_cells: int | None = None, random_state: Any = None) -> tuple[Pairs, Pairs]:
+def cells(pairs: Any, n_cells: int | None = None, random_state: Any = None) -> tuple[Pairs, Pairs]:
     """(train, test): cells of the matrix drawn evenly, zeros and ones alike.
 
     They are hidden in `train` (data for no model), and all of them, zeros stored, are the pairs of `test`. By default
     a hundredth of the matrix, at most 10⁶ cells.
     """
+    pairs = as_pairs(pairs)
     n_users, n_items = pairs.shape
     already = np.empty(0, dtype=np.int64) if pairs.hidden is None else pairs.hidden.keys(n_items)
     free = n_users * n_items - already.size
     wanted = min(max(free // 100, FEWEST_CELLS), MOST_CELLS, free // 2) if n_cells is None else n_cells
-    if not 0 < wanted < free:
+    if free < 2:
+        raise DataError(
+            f"cells of a matrix of shape {pairs.shape} cannot be hidden, for {free} are free: give more data"
+        )
+    if not is_whole(wanted) or not 0 < wanted < free:
         raise ConfigError(
             f"n_cells={n_cells!r} cells of a matrix that has {free} cannot be hidden: give 1 to {free - 1}"
         )
@@ -70,7 +78,7 @@ def cells(pairs: Pairs, n_cells: int | None = None, random_state: Any = None) ->
 
 
 def prepare(
-    pairs: Pairs, n_items: int = 1000, min_pairs: int = 10, n_users: int | None = None, random_state: Any = None
+    pairs: Any, n_items: int = 1000, min_pairs: int = 10, n_users: int | None = None, random_state: Any = None
 ) -> Pairs:
     """The data as Hernández-Lobato et al. (2014, section 4) prepare theirs.
 
@@ -79,6 +87,10 @@ def prepare(
     large ones 40 000, or 10 000 (retail) and 5000 (WebView), which it calls nearly all; a count of the public files
     gives 16 393 and 6354. Users and items keep their order and ids.
     """
+    pairs = as_pairs(pairs)
+    for name, given in (("n_items", n_items), ("min_pairs", min_pairs)):
+        if not is_whole(given) or given < 1:
+            raise ConfigError(f"{name}={given!r} cannot be: give a whole number of at least 1")
     if pairs.hidden is not None:
         raise DataError(f"{pairs.hidden.nnz} cells of these pairs are hidden: prepare first, then split")
     ones = pairs.select(pairs.values() != 0) if pairs.by_user.val is not None else pairs
@@ -91,7 +103,7 @@ def prepare(
     if not rows.size:
         raise DataError(f"no user has {min_pairs} ones among the {len(columns)} items: lower min_pairs")
     if n_users is not None:
-        if not 0 < n_users <= rows.size:
+        if not is_whole(n_users) or not 0 < n_users <= rows.size:
             raise ConfigError(
                 f"n_users={n_users!r} cannot be drawn from the {rows.size} users that have {min_pairs} ones: give 1 to "
                 f"{rows.size}, or None for all"

@@ -206,8 +206,7 @@ def score(model: Model, X: Any) -> float:
 
 def _held_out(model: Model, X: Any) -> tuple[I64, I64, F64]:
     """Row and column numbers of held-out pairs, and their values."""
-    border.refuse_frame(X)
-    given = X if isinstance(X, Pairs) else Pairs.from_matrix(X)
+    given = border.as_pairs(X)
     if not isinstance(X, Pairs):
         if given.shape != (len(model.users_), len(model.items_)):
             raise DataError(

@@ -160,6 +160,9 @@ def test_hidden_cells_are_no_data(case):
         ({"every": 0, "checkpoint": "here"}, "every=0 is no number of ticks"),
         ({"every": True, "checkpoint": "here"}, "every=True is no number of ticks"),
         ({"every": 2.0, "checkpoint": "here"}, "every=2.0 is no number of ticks"),
+        ({"checkpoint": ""}, "checkpoint='' is no folder"),
+        ({"checkpoint": 5}, "checkpoint=5 is no folder"),
+        ({"callback": "done"}, "callback='done' cannot be called"),
     ],
 )
 def test_checkpoints_that_cannot_be_are_named(case, given, text, tmp_path, monkeypatch):

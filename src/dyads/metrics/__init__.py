@@ -26,6 +26,7 @@ from dyads.metrics.reliability import Reliability, reliability
 from dyads.metrics.rmse import rmse, squared_errors
 from dyads.metrics.standing import Standing, stand
 from dyads.pairs import F64
+from dyads.parameters import is_whole
 
 __all__ = [
     "Metric",
@@ -87,6 +88,8 @@ def metric(name: str, N: int = 10) -> Metric:
     word, at, text = str(name).partition("@")
     if word not in NAMES:
         raise ConfigError(f"metric {name!r} is unknown: give one of {', '.join(NAMES)}, or for example recall@5")
+    if not is_whole(N) or N < 1:
+        raise ConfigError(f"N={N!r} is no length of a list: give a whole number of at least 1")
     numbered = word in _LISTS or word == "coverage"
     if at and not (numbered and text.isdecimal() and int(text) > 0 and (word in _LISTS or int(text) < 100)):
         raise ConfigError(f"metric {name!r} carries {text!r}: lists take a length as in recall@5, coverage a per cent")
