@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from dyads import BPR
 from dyads.engines.local import Local
 from dyads.kernels import native
+from dyads.kernels.ranking import top
 from dyads.pairs import Pairs
-from dyads.rank import top
 from dyads.streams import At
 
 FACTORS, MINIBATCHES = (10, 20, 50), (256, 1024, 2048)

@@ -33,7 +33,7 @@ def listed(numbers, values):
 @given(TABLES, st.integers(1, 12))
 def test_the_best_are_those_of_a_full_sort(values, n):
     before = values.copy()
-    numbers, best = rank.top(values, n)
+    numbers, best = ranking.top(values, n)
     assert numbers.shape == best.shape == (len(values), n)
     assert listed(numbers, best) == [by_sort(row, n) for row in values]
     np.testing.assert_array_equal(values, before)
@@ -44,14 +44,14 @@ def test_scores_that_are_no_numbers_are_said():
     values[1, 2] = np.nan
     for n in (1, 4, 5):
         with pytest.raises(DataError, match=r"some scores are no numbers \(NaN\)"):
-            rank.top(values, n)
+            ranking.top(values, n)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (7, 3), (100, 10**6), (5, 10**8), (5, 0)])
 def test_blocks_cover_the_rows_in_order_and_are_small(shape, monkeypatch):
     for cells in (1, 10, ranking.BLOCK_CELLS):
         monkeypatch.setattr(ranking, "BLOCK_CELLS", cells)
-        parts = list(rank.blocks(*shape))
+        parts = list(ranking.blocks(*shape))
         covered = [row for part in parts for row in range(part.start, part.stop)]
         assert covered == [*range(shape[0])]
         assert all((p.stop - p.start) * shape[1] <= cells or p.stop - p.start == 1 for p in parts)
@@ -99,7 +99,7 @@ def test_recommendations_are_those_of_a_full_sort(question):
     before = ranking.BLOCK_CELLS
     try:
         ranking.BLOCK_CELLS = cells
-        numbers, best = rank.recommend(posterior, users, n, exclude, items, "answer")
+        numbers, best = rank.recommend(posterior, users, (n, exclude, items), "answer")
     finally:
         ranking.BLOCK_CELLS = before
     open_values = np.where(shut, -np.inf, values) if shut is not None else values
@@ -109,7 +109,7 @@ def test_recommendations_are_those_of_a_full_sort(question):
 
 def test_no_rows_are_no_recommendations():
     posterior = posterior_of(np.ones((2, 3)))
-    numbers, best = rank.recommend(posterior, side(posterior, "user", np.empty(0, np.int64)), 4, None, None, "answer")
+    numbers, best = rank.recommend(posterior, side(posterior, "user", np.empty(0, np.int64)), (4, None, None), "answer")
     assert numbers.shape == best.shape == (0, 4)
 
 
@@ -117,7 +117,7 @@ def test_the_same_row_may_be_asked_twice():
     posterior = posterior_of(np.array([[1.0, 3.0, 2.0], [0.0, 0.0, 5.0]]))
     users = side(posterior, "user", np.array([1, 0, 1]))
     exclude = Csr(np.array([0, 1, 1, 1]), np.array([2], dtype=np.int32), None)
-    numbers, _ = rank.recommend(posterior, users, 2, exclude, None, "answer")
+    numbers, _ = rank.recommend(posterior, users, (2, exclude, None), "answer")
     assert numbers.tolist() == [[0, 1], [1, 2], [2, 0]]
 
 
@@ -126,10 +126,10 @@ def test_the_range_of_answers_cuts_what_is_shown_and_not_the_order():
     posterior = posterior_of(np.array([[7.0, 9.0, 8.0, -1.0]]), clip=np.array([1.0, 5.0]))
     users = side(posterior, "user", np.array([0]))
     shut = Csr(np.array([0, 1]), np.array([2], dtype=np.int32), None)
-    numbers, best = rank.recommend(posterior, users, 4, shut, None, "answer")
+    numbers, best = rank.recommend(posterior, users, (4, shut, None), "answer")
     assert numbers.tolist() == [[1, 0, 3, -1]]
     assert best.tolist() == [[5.0, 5.0, 1.0, -np.inf]]
-    assert rank.recommend(posterior, users, 2, None, None, "mean")[1].tolist() == [[9.0, 8.0]]
+    assert rank.recommend(posterior, users, (2, None, None), "mean")[1].tolist() == [[9.0, 8.0]]
 
 
 # --- neighbours ---

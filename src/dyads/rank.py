@@ -6,10 +6,7 @@ import numpy as np
 
 from dyads import kernels
 from dyads.engines.local import thread_count
-from dyads.kernels.ranking import best_rows as best_rows
-from dyads.kernels.ranking import blocks as blocks
-from dyads.kernels.ranking import shut
-from dyads.kernels.ranking import top as top
+from dyads.kernels.ranking import best_rows
 from dyads.kernels.shapes import Spread, TopN
 from dyads.pairs import F64, I64, Csr
 from dyads.posterior import Posterior, clipped, popularity, scores
@@ -25,13 +22,18 @@ def take_rows(users: RowPosterior, rows: slice) -> RowPosterior:
 
 
 def recommend(
-    posterior: Posterior, users: RowPosterior, n: int, exclude: Csr | None, items: I64 | None, by: str
+    posterior: Posterior,
+    users: RowPosterior,
+    limits: tuple[int, Csr | None, I64 | None],
+    by: str,
+    n_jobs: int | None = None,
 ) -> tuple[I64, F64]:
-    """The best `n` items of each row: item numbers and what they are ranked by.
+    """The best items of each row: item numbers and what they are ranked by.
 
-    `exclude` holds one row of item numbers for each row of `users`; `items` restricts the candidates. Where the
+    `limits`: how many; one row of excluded item numbers for each row of `users`; the only candidates. Where the
     posterior has no columns every latent value is the same, and `by="mean"` is the answer too.
     """
+    n, exclude, items = limits
     by = by if posterior.item.shape[2] else "answer"
     candidates = None if items is None else np.unique(items)
     ask = question(posterior, users, by)
@@ -44,7 +46,7 @@ def recommend(
         numbers, best = best_rows(n_rows, n_items, block, (n, exclude, candidates))
     else:
         ask, compiled = ask._replace(exclude=exclude, candidates=candidates, n=n), kernels.compiled("top_n")
-        numbers, best = kernels.twin("top_n")(ask) if compiled is None else compiled(ask, thread_count(None))
+        numbers, best = kernels.twin("top_n")(ask) if compiled is None else compiled(ask, thread_count(n_jobs))
     return numbers, (np.where(numbers < 0, best, clipped(posterior, best)) if by == "answer" else best)
 
 
@@ -70,15 +72,12 @@ def nearest(rows: F64, table: F64, n: int, exclude: Csr | None, among: I64 | Non
     """The `n` rows of `table` with the largest cosine to each given row; a row of zeros is near to none."""
     candidates = None if among is None else np.unique(among)
     table = _unit_rows(table if candidates is None else table[candidates])
-    numbers, best = np.full((len(rows), n), -1, dtype=np.int64), np.full((len(rows), n), -np.inf)
-    for part in blocks(len(rows), len(table)):
-        values = _unit_rows(rows[part]) @ table.T
-        if exclude is not None:
-            shut(values, exclude.slice(part.start, part.stop), candidates)
-        numbers[part], best[part] = top(values, n)
-    if candidates is not None:
-        numbers = np.where(numbers < 0, -1, np.append(candidates, -1)[numbers])
-    return numbers, best
+
+    def cosines(part: slice) -> F64:
+        values: F64 = _unit_rows(rows[part]) @ table.T
+        return values
+
+    return best_rows(len(rows), len(table), cosines, (n, exclude, candidates))
 
 
 def _unit_rows(rows: F64) -> F64:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dyads.errors import ConfigError
+from dyads.kernels.ranking import blocks
 from dyads.pairs import F64, I64, Pairs
 from dyads.posterior import expit
-from dyads.rank import blocks
 from dyads.shop import AISLES, EVERYDAY, FIRST_NAMES, LAST_NAMES, WEIGHTS
 from dyads.split import draws
 from dyads.streams import At, Site, uniform

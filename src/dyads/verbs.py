@@ -41,10 +41,11 @@ def recommend(model: Model, userid: Any, user_items: Any, recalculate: bool, que
     users, liked = _asked(model, asked, user_items, recalculate, question.without_liked)
     exclude = _without(liked if question.without_liked else None, question.without, model.items_, len(asked), "item")
     among, posterior, parts = _among(question.among, model.items_, "item"), model.posterior_, []
+    n_jobs: int | None = model.n_jobs  # type: ignore[attr-defined]
     for rows in _blocks(posterior, len(asked), square=recalculate and question.return_std):
         placed = _placed(model, users, rows, question.return_std)
         shut = None if exclude is None else exclude.slice(rows.start, rows.stop)
-        numbers, scores = rank.recommend(posterior, placed, n, shut, among, question.rank_by)
+        numbers, scores = rank.recommend(posterior, placed, (n, shut, among), question.rank_by, n_jobs)
         spread = (_spread(posterior, placed, numbers),) if question.return_std else ()
         parts.append((numbers, scores, *spread))
     every, *rest = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -226,6 +227,7 @@ def _recall(model: Model, users: I64, items: I64) -> float:
     """The mean over users of the share of their held-out items among the first 10 that were not in the fit."""
     rows, which = np.unique(users, return_inverse=True)
     exclude = liked_rows(model, rows)
-    numbers, _ = rank.recommend(model.posterior_, side(model.posterior_, "user", rows), 10, exclude, None, "answer")
+    placed, n_jobs = side(model.posterior_, "user", rows), model.n_jobs  # type: ignore[attr-defined]
+    numbers, _ = rank.recommend(model.posterior_, placed, (10, exclude, None), "answer", n_jobs)
     hit = (numbers[which] == items[:, None]).any(axis=1)
     return float(np.mean(np.bincount(which, hit) / np.bincount(which)))

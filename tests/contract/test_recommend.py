@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from contract.cases import N_ITEMS, N_USERS
 from scipy import sparse
 
-from dyads import verbs
+from dyads import kernels, rank, verbs
 from dyads.border import UnknownIdWarning
 from dyads.errors import ConfigError, UnknownIdError
 from dyads.pairs import Pairs
@@ -311,3 +313,13 @@ def test_blocks_cover_every_row_and_hold_no_more_than_they_should(model):
             np.testing.assert_array_equal(covered, np.arange(n))
             height = max(part.stop - part.start for part in parts)
             assert height <= 1 or height * components * columns * (columns if square else 1) <= verbs.HELD
+
+
+def test_a_question_takes_no_more_threads_than_the_model(case, model, monkeypatch):
+    asked = []
+    monkeypatch.setattr(rank, "thread_count", lambda n_jobs: asked.append(n_jobs) or 1)
+    one = copy(model).set_params(n_jobs=3)
+    scores = one.recommend(users_of(model, 0)[0], N=4)[1]
+    one.score(case.pairs())
+    assert set(asked) == (set() if kernels.compiled("top_n") is None else {3})
+    np.testing.assert_array_equal(scores, model.recommend(users_of(model, 0)[0], N=4)[1])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dyads import metrics
 from dyads.errors import DataError
 from dyads.kernels import ranking
+from dyads.kernels.ranking import top
 from dyads.pairs import csr
-from dyads.rank import top
 
 
 @st.composite

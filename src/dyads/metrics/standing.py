@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dyads.errors import DataError
+from dyads.kernels.ranking import blocks
 from dyads.pairs import F64, I64, Csr
-from dyads.rank import blocks
 
 
 class Standing(NamedTuple):
