@@ -84,6 +84,13 @@ def test_blocks_meet_without_a_seam(tmp_path, monkeypatch, table, block, fold):
     assert cut.fingerprint == whole.fingerprint
 
 
+@pytest.mark.parametrize("block", range(20, 40))
+def test_a_line_end_in_quotes_may_lie_across_two_blocks(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(text, "BLOCK", block)
+    pairs = read(put(tmp_path, 'user,item\nann,1\nben,2\n"a\r\nb",3\n"\r",4\r\n"c\r\n",5\r\n'), header=True)
+    assert pairs.users.ids().tolist() == ["ann", "ben", "a\r\nb", "\r", "c\r\n"]
+
+
 def test_many_lines_are_read_in_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 1000)
     monkeypatch.setattr(columns, "FOLD", 50)

@@ -97,13 +97,15 @@ class Tap(io.RawIOBase):
         """At least one byte, and `size` at most, until the end."""
         block = b""
         while not block:
-            got = self._source.read(size)
+            got = self._source.read(max(size - len(self._rest), 1) if size > 0 else size)
             block, self._rest = self._rest + got, b""
             if self._first:
                 block = block.removeprefix(BOM).lstrip(b"\r\n")
                 self._first = not block
             if self._long and got:
                 block = self._replaced(block)
+            if got and block.endswith(b"\r"):  # Arrow drops a line feed that begins the block after it, in quotes too
+                block, self._rest = block[:-1], b"\r" + self._rest
             if not got:
                 break
         self._count(block)
