@@ -6,7 +6,9 @@
 // table as it was and add to a second one, so that memory is bounded and no bit depends on the length of a slice.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "bpr.hpp"
@@ -52,6 +54,32 @@ struct Packed {
     }
 };
 
+// Whether threads share a slice. That pays where their cores share a cache and costs where they do not, and no bit
+// depends on it: so both ways are tried now and then, and the faster one is taken.
+class Sharing {
+  public:
+    explicit Sharing(bool possible) : possible_(possible) {}
+
+    bool now() const {
+        const int64_t turn = slices_ % period;
+        return possible_ && (turn < tried ? turn / run % 2 == 1 : faster_);
+    }
+
+    void took(double seconds) {
+        double& shortest = shortest_[now()];
+        shortest = std::min(shortest, seconds);
+        if (++slices_ % period != tried) return;
+        faster_ = shortest_[1] < shortest_[0];
+        shortest_[0] = shortest_[1] = std::numeric_limits<double>::infinity();
+    }
+
+  private:
+    static constexpr int64_t run = 4, tried = 6 * run, period = 2048;  // slices
+    bool possible_, faster_ = false;
+    int64_t slices_ = 0;
+    double shortest_[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+};
+
 template <class V, class Item, int vectors = 0>
 class Descent {
   public:
@@ -69,7 +97,8 @@ class Descent {
     Sums run(Phases& phases, Stop& stop) {
         const int64_t n = packed_.rows();
         now_ = memory_.get(n * stride_);
-        parts_ = phases.threads() > 1 && length_ * stride_ * 3 >= worthwhile ? phases.threads() : 1;
+        threads_ = phases.threads();
+        sharing_ = Sharing(threads_ > 1 && length_ * stride_ * 3 >= worthwhile);
         each_row_range(phases, [this](int64_t a, int64_t b) { packed_.pack(now_, stride_, a, b); });
         start_ = now_;
         if (wide_) {
@@ -103,7 +132,10 @@ class Descent {
             const Later later(phases, std::min(step, all - last), draw_next);
             for (int64_t s = first; s < last; s++) {
                 if (stop.asked()) return false;
+                const auto start = std::chrono::steady_clock::now();
                 move(phases, s, drawn_[turn].data() + (s - first) * length_);
+                const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+                sharing_.took(took.count() / static_cast<double>(size(s)));
             }
             phases.finish_later();
         }
@@ -137,9 +169,9 @@ class Descent {
             const int64_t t = p * piece;
             sums[p] = minibatch.contributions(triples + t, std::min(piece, n - t), contributions_ + 3 * t * stride_);
         };
-        if (parts_ > 1) {
+        if (sharing_.now()) {
             phases.run(pieces, contribute);
-            phases.run(parts_, [&](int64_t q) { add_part(triples, n, q); });
+            phases.run(threads_, [&](int64_t q) { add_part(triples, n, q); });
         } else {
             for (int64_t p = 0; p < pieces; p++) contribute(p);
             add_all(triples, n);
@@ -164,7 +196,7 @@ class Descent {
     // sums.
     void add_part(const Triple* triples, int64_t n, int64_t q) {
         const uint32_t* rows = row_numbers(triples);
-        const auto parts = static_cast<uint64_t>(parts_), part = static_cast<uint64_t>(q);
+        const auto parts = static_cast<uint64_t>(threads_), part = static_cast<uint64_t>(q);
         uint32_t own[3 * longest];
         int64_t n_own = 0;
         for (int64_t e = 0; e < 3 * n; e++) {
@@ -209,7 +241,8 @@ class Descent {
     const Shared shared_;
     const int64_t tick_, stride_, length_, slices_;
     const bool wide_;
-    int64_t parts_ = 1;
+    int64_t threads_ = 1;
+    Sharing sharing_{false};
     Item *now_ = nullptr, *start_ = nullptr, *contributions_ = nullptr;
     Scratch<Item> memory_, second_, third_;
     std::vector<uint8_t> touched_;
