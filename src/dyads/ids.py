@@ -12,6 +12,7 @@ from dyads.strings import I64, Strings, concatenate, encode
 
 BLOCK = 1 << 17  # Python objects looked at together
 _REMEDY = "ids are strings or whole numbers of at most 64 bits"
+_DECIMALS = {"halffloat": "float16", "float": "float32", "double": "float64"}  # as Arrow names them
 
 
 def typed(ids: Any, side: str) -> I64 | Strings:
@@ -125,7 +126,8 @@ def decoded(array: Any) -> Any:
 
 def as_numpy(array: Any) -> np.ndarray[Any, Any]:
     """An Arrow array of numbers, none missing, in NumPy's form; the array's own conversion imports pandas."""
-    kind = np.dtype(array.type.to_pandas_dtype())
+    name = str(array.type)
+    kind = np.dtype(_DECIMALS.get(name, name))
     if not len(array):
         return np.empty(0, kind)
     return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize)
