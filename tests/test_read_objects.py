@@ -139,7 +139,7 @@ def test_indices_of_64_bits_are_read(form):
 
 @pytest.mark.parametrize(
     "dense",
-    [GRID, np.asfortranarray(GRID), GRID.astype(np.float16), np.asmatrix(GRID), GRID.astype(object)[:, :]],
+    [GRID, np.asfortranarray(GRID), GRID.astype(np.float16), GRID.view(np.matrix), GRID.astype(object)[:, :]],
     ids=["C", "Fortran", "half", "matrix", "objects"],
 )
 def test_dense_arrays_are_read_as_matrices(dense):
