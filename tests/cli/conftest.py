@@ -10,6 +10,7 @@ import pytest
 import dyads
 from dyads import synthetic
 from dyads.cli import main
+from dyads.kernels import native
 
 QUICK = ("--set", "n_entries=40000", "--seed", "3", "--quiet")
 
@@ -31,9 +32,11 @@ def dyads_(capfd):
     return run
 
 
+# Where there is no compiled core the twins are asked for by name, which is nothing that a command would remark on.
 def environment(**more):
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    return {**kept, **more}
+    asked = {} if native.why_not() is None else {"DYADS_KERNELS": "reference"}
+    return {**asked, **kept, **more}
 
 
 # Runs it in a process of its own.
