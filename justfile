@@ -46,6 +46,6 @@ _sanitized what runtimes:
         -C build-dir="$folder/cmake" -C cmake.define.DYADS_SANITIZE='{{ what }}' -C install.strip=false .
     loaded=""
     for runtime in {{ runtimes }} libstdc++.so; do loaded+="$(g++ -print-file-name=$runtime) "; done
-    export LD_PRELOAD="$loaded" DYADS_SANITIZED=1 PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
+    export LD_PRELOAD="$loaded" PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
     "$folder/env/bin/python" -m pytest -q -p no:cacheprovider tests/core
